@@ -1,0 +1,53 @@
+# seedance_module(name DEPS ... HEADERS ... SOURCES ... TESTS ... FUZZ ... LIBS ...)
+#
+# Makes the library seedance::<name> of src/<name>, which may include the
+# modules in DEPS (tools/tidy.py holds DEPS to the table of the architecture)
+# and the outside libraries in LIBS. Headers are compiled alone in `all`.
+# TESTS become one binary, <name>_test; each FUZZ file a fuzz target, or, without
+# SEEDANCE_FUZZ, a test that replays tests/corpus/<target>.
+add_library(seedance_flags INTERFACE)
+target_compile_options(seedance_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor
+  -Woverloaded-virtual -fno-omit-frame-pointer)
+target_include_directories(seedance_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_link_options(seedance_flags INTERFACE -fuse-ld=lld)
+endif()
+if(SEEDANCE_SANITIZE)
+  target_compile_options(seedance_flags INTERFACE
+    -fsanitize=${SEEDANCE_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(seedance_flags INTERFACE -fsanitize=${SEEDANCE_SANITIZE})
+endif()
+
+function(seedance_module name)
+  cmake_parse_arguments(ARG "" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS" ${ARGN})
+  set(target seedance_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(seedance::${name} ALIAS ${target})
+  target_sources(${target} PUBLIC FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${ARG_HEADERS})
+  set_target_properties(${target} PROPERTIES
+    LINKER_LANGUAGE CXX VERIFY_INTERFACE_HEADER_SETS ON)
+  list(TRANSFORM ARG_DEPS PREPEND seedance::)
+  target_link_libraries(${target} PUBLIC seedance_flags ${ARG_DEPS} ${ARG_LIBS})
+
+  if(ARG_TESTS)
+    add_executable(${name}_test ${ARG_TESTS})
+    target_link_libraries(${name}_test PRIVATE ${target} ${ARG_TEST_LIBS} GTest::gmock_main)
+    add_test(NAME ${name} COMMAND ${name}_test)
+  endif()
+
+  foreach(source ${ARG_FUZZ})
+    cmake_path(GET source STEM fuzzer)
+    set(corpus ${PROJECT_SOURCE_DIR}/tests/corpus/${fuzzer})
+    if(SEEDANCE_FUZZ)
+      add_executable(${fuzzer} ${source})
+      target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+      add_test(NAME ${fuzzer} COMMAND ${fuzzer} -max_total_time=10 ${corpus})
+    else()
+      add_executable(${fuzzer} ${source} ${PROJECT_SOURCE_DIR}/tests/replay_main.cc)
+      add_test(NAME ${fuzzer} COMMAND ${fuzzer} ${corpus})
+    endif()
+    target_link_libraries(${fuzzer} PRIVATE ${target})
+  endforeach()
+endfunction()
