@@ -1,0 +1,133 @@
+// What an engine is asked and what it says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error_code.h"
+#include "base/id.h"
+#include "base/time.h"
+#include "stream/record.h"
+
+namespace seedance::engine {
+
+// Names a job within one core; never used again.
+struct JobId {
+  std::uint64_t value = 0;
+
+  friend constexpr auto operator<=>(JobId, JobId) = default;
+};
+
+inline constexpr std::uint32_t kTopLogprobsMax = 20;
+
+// All are checked by whoever parses the request (api) before an engine sees them.
+struct Sampling {
+  float temperature = 1.0F;  // 0 = greedy.
+  std::int32_t top_k = 0;    // 0 = all.
+  float top_p = 1.0F;
+  float min_p = 0.0F;
+  float presence_penalty = 0.0F;  // Over the generated tokens, as OpenAI defines both.
+  float frequency_penalty = 0.0F;
+  float repeat_penalty = 1.0F;  // Over the last repeat_last_n tokens, prompt included.
+  std::int32_t repeat_last_n = 64;
+  std::uint64_t seed = 0;  // Always set: the core draws one when the client gave none.
+  std::vector<std::pair<TokenId, float>> logit_bias = {};
+  bool logprobs = false;
+  std::uint32_t top_logprobs = 0;  // At most kTopLogprobsMax.
+  bool ignore_eos = false;         // Never ends by itself: an end token is never chosen.
+
+  friend bool operator==(const Sampling&, const Sampling&) = default;
+};
+
+// One sequence to continue. The token at offset i of the stream is drawn with
+// counter_uniform(seed, i), where i counts generated tokens: those in
+// `committed` are not generated again.
+struct Job {
+  JobId id;
+  Generation gen;
+  std::vector<TokenId> prompt;          // Never empty.
+  std::vector<TokenId> committed = {};  // Generated before, to be continued.
+  std::uint32_t tokens_max = 0;         // Of the stream: committed ones count.
+  Sampling sampling = {};
+
+  friend bool operator==(const Job&, const Job&) = default;
+};
+
+struct Cancel {
+  JobId id;
+  Generation gen;
+
+  friend bool operator==(const Cancel&, const Cancel&) = default;
+};
+
+using Command = std::variant<Job, Cancel>;
+
+// Why a job gives no more tokens.
+enum class JobEnd : std::uint8_t {
+  none,     // It goes on.
+  stop,     // The token is an end token.
+  length,   // tokens_max was reached.
+  context,  // The sequence fills its context; reported to clients as length.
+};
+
+// One new token of one job.
+struct StepToken {
+  JobId job;
+  Generation gen;
+  TokenId token;
+  JobEnd end = JobEnd::none;
+  // With the first token only: from the decode call that first held a part of
+  // the prompt until this token was sampled.
+  Duration prefill{};
+  std::vector<stream::TokenLogprobs> logprobs = {};  // One when asked for, else none.
+
+  friend bool operator==(const StepToken&, const StepToken&) = default;
+};
+
+// Everything that one step of the engine made, for all jobs.
+struct Step {
+  std::vector<StepToken> tokens;
+
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+// A job that ends without a token: refused or failed. Final for this gen.
+struct JobFailed {
+  JobId job;
+  Generation gen;
+  Problem problem;
+
+  friend bool operator==(const JobFailed&, const JobFailed&) = default;
+};
+
+struct Loading {
+  float progress = 0;  // 0 to 1.
+
+  friend bool operator==(const Loading&, const Loading&) = default;
+};
+
+// Says what the engine can do, once, before its first step.
+struct Ready {
+  std::uint32_t context_tokens = 0;  // Of one sequence: prompt and generated together.
+  std::uint32_t sequences_max = 0;   // That run at the same time.
+  std::uint32_t vocabulary_size = 0;
+  // Stages of the start, in order: name and milliseconds.
+  std::vector<std::pair<std::string, double>> timeline = {};
+
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+
+// The engine cannot start (a broken file, too little memory) or has ended.
+struct Failed {
+  std::string message;
+
+  friend bool operator==(const Failed&, const Failed&) = default;
+};
+
+using Event = std::variant<Loading, Ready, Step, JobFailed, Failed>;
+
+}  // namespace seedance::engine

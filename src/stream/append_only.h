@@ -1,0 +1,65 @@
+// A vector that grows without moving.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/check.h"
+
+namespace seedance::stream {
+
+// Elements in blocks of First, First, 2 First, 4 First, ...: an element never
+// moves once it is there, so one writer may append while readers look at
+// elements whose existence was published to them (by a release-store that they
+// acquired). `size()` and push belong to the writer.
+template <typename T, std::size_t First>
+  requires(std::has_single_bit(First))
+class AppendOnly {
+ public:
+  void push_back(const T& value) {
+    const Place place = locate(size_);
+    if (place.index == 0) {
+      SEEDANCE_CHECK(place.block < blocks_.size(), "an append-only vector has 32 blocks");
+      blocks_[place.block] = std::make_unique<T[]>(block_size(place.block));
+    }
+    blocks_[place.block][place.index] = value;
+    ++size_;
+  }
+
+  std::size_t size() const { return size_; }
+
+  const T& operator[](std::size_t at) const {
+    const Place place = locate(at);
+    return blocks_[place.block][place.index];
+  }
+
+  // The longest run of neighbours in memory within [from, to).
+  std::span<const T> run(std::size_t from, std::size_t to) const {
+    const Place place = locate(from);
+    const std::size_t left = block_size(place.block) - place.index;
+    return {&blocks_[place.block][place.index], std::min(left, to - from)};
+  }
+
+ private:
+  struct Place {
+    std::size_t block;
+    std::size_t index;
+  };
+
+  static constexpr std::size_t block_size(std::size_t block) {
+    return block == 0 ? First : First << (block - 1);
+  }
+  static constexpr Place locate(std::size_t at) {
+    if (at < First) return {0, at};
+    const auto block = static_cast<std::size_t>(std::bit_width(at / First));
+    return {block, at - (First << (block - 1))};
+  }
+
+  std::array<std::unique_ptr<T[]>, 32> blocks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace seedance::stream

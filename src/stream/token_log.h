@@ -1,0 +1,86 @@
+// The append-only record of one stream.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/id.h"
+#include "base/time.h"
+#include "stream/append_only.h"
+#include "stream/record.h"
+
+namespace seedance::stream {
+
+// How far a log is committed.
+struct Head {
+  Offset end;         // Number of committed tokens.
+  bool done = false;  // The terminal record is committed: `end` is final.
+
+  friend constexpr auto operator<=>(const Head&, const Head&) = default;
+};
+
+// A reader's position in one log.
+struct Cursor {
+  Offset next;        // The token wanted next.
+  bool done = false;  // The terminal record was read.
+
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+
+// Tokens, the visible text after each, and the terminal record of one stream.
+//
+// One writer (the core) appends and then commits; any number of readers on other
+// threads look at what is committed. Appended but uncommitted tokens are
+// invisible. Nothing is ever altered or removed. Knows nothing of its readers.
+class TokenLog {
+ public:
+  explicit TokenLog(bool with_logprobs) : with_logprobs_(with_logprobs) {}
+  TokenLog(const TokenLog&) = delete;
+  TokenLog& operator=(const TokenLog&) = delete;
+
+  // Writer.
+
+  // `text` is what this token made visible. `logprobs` is looked at only in a
+  // log that keeps them.
+  void append(TokenId token, std::string_view text, TimePoint at, const TokenLogprobs* logprobs);
+
+  // After this nothing is appended. At most once.
+  void append_terminal(Terminal terminal);
+
+  // Shows everything appended so far to the readers.
+  void commit();
+
+  Offset appended() const { return {tokens_.size()}; }
+
+  // Readers. Every offset given must be at most head().end.
+
+  Head head() const;
+  TokenId token(Offset at) const { return tokens_[at.value]; }
+  TimePoint time(Offset at) const { return times_[at.value]; }
+  bool with_logprobs() const { return with_logprobs_; }
+  const TokenLogprobs& logprobs(Offset at) const;  // Only in a log that keeps them.
+
+  // Where the visible text of tokens [0, end) ends, in bytes.
+  std::uint64_t text_end(Offset end) const;
+
+  // Appends the visible text of tokens [from, to).
+  void append_text(Offset from, Offset to, std::string& out) const;
+
+  // Only when head().done.
+  const Terminal& terminal() const;
+
+ private:
+  const bool with_logprobs_;
+  AppendOnly<TokenId, 64> tokens_;
+  AppendOnly<TimePoint, 64> times_;
+  AppendOnly<std::uint32_t, 64> text_ends_;
+  AppendOnly<char, 256> text_;
+  AppendOnly<TokenLogprobs, 64> logprobs_;
+  std::optional<Terminal> terminal_;
+  std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
+};
+
+}  // namespace seedance::stream

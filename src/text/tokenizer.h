@@ -1,0 +1,60 @@
+// What the core asks of a vocabulary: templates and encoding.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error_code.h"
+#include "base/id.h"
+#include "base/result.h"
+
+namespace seedance::text {
+
+struct ChatMessage {
+  std::string role;  // system, developer, user, assistant or tool.
+  std::string content;
+
+  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
+};
+
+// What to turn into prompt tokens.
+using PromptInput = std::variant<std::string,           // Plain text.
+                                 std::vector<TokenId>,  // Tokens, checked against the vocabulary.
+                                 std::vector<ChatMessage>>;  // Messages, through the chat template.
+
+struct PrepareRequest {
+  std::uint64_t ticket = 0;  // Comes back in the answer.
+  PromptInput input;
+
+  friend bool operator==(const PrepareRequest&, const PrepareRequest&) = default;
+};
+
+struct PreparedPrompt {
+  std::vector<TokenId> tokens;
+  std::vector<std::string> stop = {};  // Stop strings that the template asks for.
+
+  friend bool operator==(const PreparedPrompt&, const PreparedPrompt&) = default;
+};
+
+struct PrepareReply {
+  std::uint64_t ticket = 0;
+  std::variant<PreparedPrompt, Problem> outcome;
+
+  friend bool operator==(const PrepareReply&, const PrepareReply&) = default;
+};
+
+// Facts about a vocabulary that its process reports once.
+struct VocabularyInfo {
+  std::string model_name;  // general.name of the file; may be empty.
+  std::string kind;        // bpe, spm, wpm, ugm, rwkv, ...
+  bool has_chat_template = false;
+  bool lossless = false;  // Detokenising gives the encoded text back: offsets make sense.
+  std::uint32_t context_train = 0;
+
+  friend bool operator==(const VocabularyInfo&, const VocabularyInfo&) = default;
+};
+
+}  // namespace seedance::text
