@@ -1,0 +1,40 @@
+// The worker: the process that runs one model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace seedance::llama {
+
+inline constexpr std::uint32_t kSequencesMax = 256;  // LLAMA_MAX_SEQ of llama.cpp.
+
+struct WorkerOptions {
+  std::string model_path;            // The first file of a split model.
+  std::uint32_t context_tokens = 0;  // Of one sequence; 0 = what it was trained for, at most 4096.
+  std::uint32_t sequences_max = 64;  // That run at the same time, 1 to kSequencesMax; 0 = 64.
+  std::int32_t threads = 0;          // That compute; 0 = one for each core.
+  std::int32_t gpu_layers = 0;       // Layers to keep on a GPU; -1 = all.
+  std::uint32_t batch_tokens_max = 2048;  // In one step: running sequences, then prefill.
+  std::uint32_t ubatch_tokens_max = 512;  // That one pass through the model computes.
+};
+
+// The whole life of a worker process; returns its exit code.
+//
+// `fd` is a connected blocking stream socket to the parent, of which this takes
+// possession. It carries messages (base/message.h): commands in, events out
+// (engine/codec.h). First Loading events, then Ready; or one Failed and exit
+// code 2, when the model cannot be run. A Step is sent before the next one is
+// computed, and nothing the parent does or omits is waited for while there is
+// work, except that the socket takes it.
+//
+// Ends with exit code 0 when the parent closes the socket; with 1 when the
+// parent sends what is no command or llama.cpp cannot go on. SIGKILL comes when
+// the thread that spawned the process ends (PR_SET_PDEATHSIG); SIGINT is
+// ignored, since a terminal sends it to parent and child alike.
+//
+// Jobs beyond sequences_max wait in order of arrival. A job that does not fit
+// (no prompt, tokens outside the vocabulary, a prompt as long as the context)
+// ends with JobFailed. Cancel of a job that is not there is no error.
+int run_worker(int fd, const WorkerOptions& options);
+
+}  // namespace seedance::llama
