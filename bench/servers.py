@@ -1,0 +1,133 @@
+"""Starts and stops the processes that are measured, and runs the load against them."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+READY_SECONDS_MAX = 120
+
+
+class Binaries:
+    """Where the programs are; flags of run.py override."""
+
+    DEFAULTS = {
+        "seedance": "build/release/seedance",
+        "load": "build/release/bench/seedance_bench_load",
+        "llama_server": ".deps/llama-build-bench/bin/llama-server",
+        "batched_bench": ".deps/llama-build-bench/bin/llama-batched-bench",
+    }
+
+    def __init__(self, args):
+        for name, path in self.DEFAULTS.items():
+            setattr(self, name, str(getattr(args, name) or ROOT / path))
+
+    @classmethod
+    def add_flags(cls, parser):
+        for name, path in cls.DEFAULTS.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", metavar="PATH", help=f"default {path}")
+
+
+class Server:
+    """A running server: its base URL, process id and the name of its model."""
+
+    def __init__(self, port, process):
+        self.port, self.process, self.pid = port, process, process.pid
+        self.url = f"http://127.0.0.1:{port}"
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=5) as reply:
+            return reply.read()
+
+    def model(self):
+        return json.loads(self.get("/v1/models"))["data"][0]["id"]
+
+    def wait_ready(self, path):
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with code {self.process.returncode}")
+            with contextlib.suppress(OSError, urllib.error.URLError):
+                self.get(path)
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"{self.url}{path} did not become ready")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(command, port, ready_path):
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            server = Server(port, process)
+            server.wait_ready(ready_path)
+            yield server
+        except Exception:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - 2000))
+            print(f"$ {' '.join(command)}\n{log.read().decode(errors='replace')}")
+            raise
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextlib.contextmanager
+def seedance(binaries, model, args):
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
+        command = [binaries.seedance, "serve", "--model", model, "--port", str(port),
+                   "--data-dir", data, "--threads", str(args.threads),
+                   "--parallel", str(args.parallel), "--ctx-size", str(args.context)]
+        with running(command, port, "/readyz") as server:
+            yield server
+
+
+@contextlib.contextmanager
+def llama_server(binaries, model, args, unified):
+    """The peer at its best: no page, no request log, no host cache of finished prompts."""
+    port = free_port()
+    command = [binaries.llama_server, "-m", model, "--host", "127.0.0.1", "--port", str(port),
+               "-t", str(args.threads), "-np", str(args.parallel),
+               "-c", str(args.parallel * args.context),
+               "--kv-unified" if unified else "--no-kv-unified",
+               "--no-ui", "--cache-ram", "0", "--log-disable"]
+    with running(command, port, "/health") as server:
+        yield server
+
+
+def load(binaries, server, api, streams, requests, extra=""):
+    command = [binaries.load, "--api", api, "--port", str(server.port), "--model", server.model(),
+               "--streams", str(streams), "--requests", str(requests), "--extra", extra]
+    result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    if result["errors"]:
+        print(f"  {result['errors']} errors, the first: {result['error']}")
+    return result
+
+
+def batched_bench(binaries, model, args, streams):
+    """Output tokens/s of llama.cpp with no server around it: for each number of streams a list."""
+    command = [binaries.batched_bench, "-m", model, "-t", str(args.threads), "-npp", "32",
+               "-ntg", "64", "-npl", ",".join(str(n) for n in streams for _ in range(3)),
+               "-c", str(max(streams) * args.context), "--no-kv-unified",
+               "--output-format", "jsonl"]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    rows = [json.loads(line) for line in lines if line.startswith("{")]
+    return {n: [n * row["tg"] / row["t"] for row in rows if row["pl"] == n] for n in streams}
