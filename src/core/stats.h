@@ -1,0 +1,36 @@
+// What the core counts.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "base/error_code.h"
+#include "observe/metric.h"
+#include "stream/record.h"
+
+namespace seedance::core {
+
+inline constexpr std::size_t kFinishReasonCount = 6;
+
+// Written by the core's thread, readable from any.
+struct Stats {
+  observe::Counter streams_accepted;
+  std::array<observe::Counter, kFinishReasonCount> streams_ended;  // By FinishReason.
+  std::array<observe::Counter, kErrorCodeCount> refused;           // By ErrorCode.
+  observe::Counter tokens_prompt;
+  observe::Counter tokens_generated;
+  observe::Counter engine_restarts;
+  observe::Gauge streams_preparing;
+  observe::Gauge streams_queued;
+  observe::Gauge streams_running;
+  observe::Histogram queue_seconds;
+  observe::Histogram prefill_seconds;
+  observe::Histogram ttft_seconds;
+  observe::Histogram inter_token_seconds;
+  observe::Histogram total_seconds;
+};
+
+// Prometheus text of all of them, as seedance_*.
+void append_text(std::string& out, const Stats& stats);
+
+}  // namespace seedance::core
