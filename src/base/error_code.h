@@ -54,7 +54,7 @@ std::optional<ErrorCode> parse_error_code(std::string_view name);
 // it stand in `message` and, for programs, in `numbers`.
 struct Problem {
   struct Number {
-    std::string_view key;  // Has static storage.
+    std::string key;
     std::int64_t value = 0;
     friend bool operator==(const Number&, const Number&) = default;
   };

@@ -46,6 +46,32 @@ void FieldReader::give_up() {
   rest_ = {};
 }
 
+void put_problem(MessageWriter& out, const Problem& problem) {
+  out.put(static_cast<std::uint8_t>(problem.code));
+  out.put(problem.message);
+  out.put(problem.param);
+  out.put(static_cast<std::uint32_t>(problem.numbers.size()));
+  for (const Problem::Number& number : problem.numbers) {
+    out.put(number.key);
+    out.put(number.value);
+  }
+  out.put(problem.retry_after_ms);
+}
+
+std::optional<Problem> get_problem(FieldReader& in) {
+  const auto code = in.get<std::uint8_t>();
+  if (code >= kErrorCodeCount) return std::nullopt;
+  Problem problem{.code = static_cast<ErrorCode>(code), .message = std::string{in.get_text()}};
+  problem.param = in.get_text();
+  problem.numbers.resize(in.get_count(sizeof(std::uint32_t) + sizeof(std::int64_t)));
+  for (Problem::Number& number : problem.numbers) {
+    number.key = in.get_text();
+    number.value = in.get<std::int64_t>();
+  }
+  problem.retry_after_ms = in.get<std::uint32_t>();
+  return problem;
+}
+
 void MessageReader::feed(Bytes bytes) {
   if (begin_ == buffer_.size()) {
     buffer_.clear();

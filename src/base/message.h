@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/error_code.h"
 #include "base/result.h"
 
 namespace seedance {
@@ -73,6 +74,10 @@ class FieldReader {
   Bytes rest_;
   bool ok_ = true;
 };
+
+// A Problem inside a message. Nothing when its code is unknown.
+void put_problem(MessageWriter& out, const Problem& problem);
+std::optional<Problem> get_problem(FieldReader& in);
 
 // Cuts a byte stream into message bodies. Belongs to one thread.
 class MessageReader {

@@ -61,6 +61,22 @@ TEST(Message, RefusesASizeOverTheLimitForGood) {
   }
 }
 
+TEST(Message, CarriesAProblem) {
+  const Problem problem{.code = ErrorCode::context_length_exceeded,
+                        .message = "too long",
+                        .param = "prompt",
+                        .numbers = {{"prompt_tokens", 9}, {"context_tokens", 8}},
+                        .retry_after_ms = 5};
+  std::string out;
+  {
+    MessageWriter writer{out};
+    put_problem(writer, problem);
+  }
+  FieldReader fields{as_bytes(out).subspan(4)};
+  EXPECT_EQ(get_problem(fields), problem);
+  EXPECT_TRUE(fields.at_end());
+}
+
 TEST(FieldReader, FailsForGoodBeyondTheEnd) {
   FieldReader fields{as_bytes("\x01")};
   EXPECT_EQ(fields.get<std::uint32_t>(), 0U);

@@ -1,6 +1,7 @@
 // A vector that grows without moving.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>

@@ -1,0 +1,277 @@
+#include "engine/codec.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/message.h"
+
+namespace seedance::engine {
+namespace {
+
+enum class Kind : std::uint8_t { job = 1, cancel, loading, ready, step, job_failed, failed };
+
+void put_kind(MessageWriter& out, Kind kind) {
+  out.put(static_cast<std::uint8_t>(kind));
+}
+
+void put_tokens(MessageWriter& out, const std::vector<TokenId>& tokens) {
+  out.put(static_cast<std::uint32_t>(tokens.size()));
+  for (const TokenId token : tokens) out.put(token.value);
+}
+
+std::vector<TokenId> get_tokens(FieldReader& in) {
+  std::vector<TokenId> tokens(in.get_count(sizeof(std::int32_t)));
+  for (TokenId& token : tokens) token.value = in.get<std::int32_t>();
+  return tokens;
+}
+
+void put_sampling(MessageWriter& out, const Sampling& sampling) {
+  out.put(sampling.temperature);
+  out.put(sampling.top_k);
+  out.put(sampling.top_p);
+  out.put(sampling.min_p);
+  out.put(sampling.presence_penalty);
+  out.put(sampling.frequency_penalty);
+  out.put(sampling.repeat_penalty);
+  out.put(sampling.repeat_last_n);
+  out.put(sampling.seed);
+  out.put(static_cast<std::uint32_t>(sampling.logit_bias.size()));
+  for (const auto& [token, bias] : sampling.logit_bias) {
+    out.put(token.value);
+    out.put(bias);
+  }
+  out.put(static_cast<std::uint8_t>(sampling.logprobs));
+  out.put(sampling.top_logprobs);
+  out.put(static_cast<std::uint8_t>(sampling.ignore_eos));
+}
+
+Sampling get_sampling(FieldReader& in) {
+  Sampling sampling;
+  sampling.temperature = in.get_float();
+  sampling.top_k = in.get<std::int32_t>();
+  sampling.top_p = in.get_float();
+  sampling.min_p = in.get_float();
+  sampling.presence_penalty = in.get_float();
+  sampling.frequency_penalty = in.get_float();
+  sampling.repeat_penalty = in.get_float();
+  sampling.repeat_last_n = in.get<std::int32_t>();
+  sampling.seed = in.get<std::uint64_t>();
+  sampling.logit_bias.resize(in.get_count(sizeof(std::int32_t) + sizeof(float)));
+  for (auto& [token, bias] : sampling.logit_bias) {
+    token.value = in.get<std::int32_t>();
+    bias = in.get_float();
+  }
+  sampling.logprobs = in.get<std::uint8_t>() != 0;
+  sampling.top_logprobs = in.get<std::uint32_t>();
+  sampling.ignore_eos = in.get<std::uint8_t>() != 0;
+  return sampling;
+}
+
+void put_logprobs(MessageWriter& out, const std::vector<stream::TokenLogprobs>& logprobs) {
+  out.put(static_cast<std::uint32_t>(logprobs.size()));
+  for (const stream::TokenLogprobs& one : logprobs) {
+    out.put(one.chosen);
+    out.put(static_cast<std::uint32_t>(one.top.size()));
+    for (const stream::Candidate& candidate : one.top) {
+      out.put(candidate.token.value);
+      out.put(candidate.logprob);
+    }
+  }
+}
+
+std::vector<stream::TokenLogprobs> get_logprobs(FieldReader& in) {
+  std::vector<stream::TokenLogprobs> logprobs(in.get_count(sizeof(float) + sizeof(std::uint32_t)));
+  for (stream::TokenLogprobs& one : logprobs) {
+    one.chosen = in.get_float();
+    one.top.resize(in.get_count(sizeof(std::int32_t) + sizeof(float)));
+    for (stream::Candidate& candidate : one.top) {
+      candidate.token.value = in.get<std::int32_t>();
+      candidate.logprob = in.get_float();
+    }
+  }
+  return logprobs;
+}
+
+void put_token(MessageWriter& out, const StepToken& token) {
+  out.put(token.job.value);
+  out.put(token.gen.value);
+  out.put(token.token.value);
+  out.put(static_cast<std::uint8_t>(token.end));
+  out.put(static_cast<std::int64_t>(token.prefill.count()));
+  put_logprobs(out, token.logprobs);
+}
+
+constexpr std::size_t kStepTokenBytes = 8 + 4 + 4 + 1 + 8 + 4;  // Without logprobs.
+
+Step get_step(FieldReader& in) {
+  Step step;
+  step.tokens.resize(in.get_count(kStepTokenBytes));
+  for (StepToken& token : step.tokens) {
+    token.job.value = in.get<std::uint64_t>();
+    token.gen.value = in.get<std::uint32_t>();
+    token.token.value = in.get<std::int32_t>();
+    token.end = static_cast<JobEnd>(in.get<std::uint8_t>());
+    token.prefill = Duration{in.get<std::int64_t>()};
+    token.logprobs = get_logprobs(in);
+  }
+  return step;
+}
+
+Job get_job(FieldReader& in) {
+  Job job;
+  job.id.value = in.get<std::uint64_t>();
+  job.gen.value = in.get<std::uint32_t>();
+  job.prompt = get_tokens(in);
+  job.committed = get_tokens(in);
+  job.tokens_max = in.get<std::uint32_t>();
+  job.sampling = get_sampling(in);
+  return job;
+}
+
+Ready get_ready(FieldReader& in) {
+  Ready ready;
+  ready.context_tokens = in.get<std::uint32_t>();
+  ready.sequences_max = in.get<std::uint32_t>();
+  ready.vocabulary_size = in.get<std::uint32_t>();
+  ready.timeline.resize(in.get_count(sizeof(std::uint32_t) + sizeof(double)));
+  for (auto& [stage, ms] : ready.timeline) {
+    stage = in.get_text();
+    ms = in.get_double();
+  }
+  return ready;
+}
+
+struct CommandWriter {
+  MessageWriter& out;
+
+  void operator()(const Job& job) const {
+    put_kind(out, Kind::job);
+    out.put(job.id.value);
+    out.put(job.gen.value);
+    put_tokens(out, job.prompt);
+    put_tokens(out, job.committed);
+    out.put(job.tokens_max);
+    put_sampling(out, job.sampling);
+  }
+  void operator()(const Cancel& cancel) const {
+    put_kind(out, Kind::cancel);
+    out.put(cancel.id.value);
+    out.put(cancel.gen.value);
+  }
+};
+
+struct EventWriter {
+  MessageWriter& out;
+
+  void operator()(const Loading& loading) const {
+    put_kind(out, Kind::loading);
+    out.put(loading.progress);
+  }
+  void operator()(const Ready& ready) const {
+    put_kind(out, Kind::ready);
+    out.put(ready.context_tokens);
+    out.put(ready.sequences_max);
+    out.put(ready.vocabulary_size);
+    out.put(static_cast<std::uint32_t>(ready.timeline.size()));
+    for (const auto& [stage, ms] : ready.timeline) {
+      out.put(stage);
+      out.put(ms);
+    }
+  }
+  void operator()(const Step& step) const {
+    put_kind(out, Kind::step);
+    out.put(static_cast<std::uint32_t>(step.tokens.size()));
+    for (const StepToken& token : step.tokens) put_token(out, token);
+  }
+  void operator()(const JobFailed& failed) const {
+    put_kind(out, Kind::job_failed);
+    out.put(failed.job.value);
+    out.put(failed.gen.value);
+    put_problem(out, failed.problem);
+  }
+  void operator()(const Failed& failed) const {
+    put_kind(out, Kind::failed);
+    out.put(failed.message);
+  }
+};
+
+std::unexpected<Error> not_ours() {
+  return fail(Errc::corrupt, "not a message that an engine or its owner writes");
+}
+
+bool valid(const Event& event) {
+  const auto* step = std::get_if<Step>(&event);
+  if (step == nullptr) return true;
+  return std::ranges::all_of(step->tokens,
+                             [](const StepToken& token) { return token.end <= JobEnd::context; });
+}
+
+std::optional<Event> get_event(FieldReader& in) {
+  switch (static_cast<Kind>(in.get<std::uint8_t>())) {
+    case Kind::loading:
+      return Loading{in.get_float()};
+    case Kind::ready:
+      return get_ready(in);
+    case Kind::step:
+      return get_step(in);
+    case Kind::job_failed: {
+      JobFailed failed;
+      failed.job.value = in.get<std::uint64_t>();
+      failed.gen.value = in.get<std::uint32_t>();
+      auto problem = get_problem(in);
+      if (!problem) return std::nullopt;
+      failed.problem = *std::move(problem);
+      return failed;
+    }
+    case Kind::failed:
+      return Failed{std::string{in.get_text()}};
+    case Kind::job:
+    case Kind::cancel:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void encode(const Command& command, std::string& out) {
+  MessageWriter writer{out};
+  std::visit(CommandWriter{writer}, command);
+}
+
+void encode(const Event& event, std::string& out) {
+  MessageWriter writer{out};
+  std::visit(EventWriter{writer}, event);
+}
+
+Result<Command> decode_command(Bytes body) {
+  FieldReader in{body};
+  std::optional<Command> command;
+  switch (static_cast<Kind>(in.get<std::uint8_t>())) {
+    case Kind::job:
+      command = get_job(in);
+      break;
+    case Kind::cancel: {
+      Cancel cancel;
+      cancel.id.value = in.get<std::uint64_t>();
+      cancel.gen.value = in.get<std::uint32_t>();
+      command = cancel;
+      break;
+    }
+    default:
+      break;
+  }
+  if (!command || !in.at_end()) return not_ours();
+  return *std::move(command);
+}
+
+Result<Event> decode_event(Bytes body) {
+  FieldReader in{body};
+  std::optional<Event> event = get_event(in);
+  if (!event || !in.at_end() || !valid(*event)) return not_ours();
+  return *std::move(event);
+}
+
+}  // namespace seedance::engine

@@ -1,0 +1,104 @@
+#include "engine/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace seedance::engine {
+namespace {
+
+constexpr std::size_t kSizeBytes = 4;
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{
+      Job{.id = {7},
+          .gen = {2},
+          .prompt = {{1}, {2}, {3}},
+          .committed = {{4}},
+          .tokens_max = 100,
+          .sampling = {.temperature = 0.5F,
+                       .top_k = 40,
+                       .top_p = 0.9F,
+                       .min_p = 0.05F,
+                       .presence_penalty = 0.1F,
+                       .frequency_penalty = 0.2F,
+                       .repeat_penalty = 1.1F,
+                       .repeat_last_n = 32,
+                       .seed = UINT64_MAX,
+                       .logit_bias = {{TokenId{5}, -100.0F}},
+                       .logprobs = true,
+                       .top_logprobs = 3,
+                       .ignore_eos = true}},
+      Cancel{.id = {8}, .gen = {1}},
+  };
+  return all;
+}
+
+const std::vector<Event>& events() {
+  static const std::vector<Event> all{
+      Loading{0.25F},
+      Ready{.context_tokens = 2048,
+            .sequences_max = 64,
+            .vocabulary_size = 512,
+            .timeline = {{"load", 1.5}, {"warmup", 0.25}}},
+      Step{{StepToken{.job = {1}, .gen = {1}, .token = {9}, .prefill = Duration{123}},
+            StepToken{.job = {2},
+                      .gen = {3},
+                      .token = {-1},
+                      .end = JobEnd::context,
+                      .logprobs = {{.chosen = -1, .top = {{TokenId{4}, -0.5F}}}}}}},
+      JobFailed{.job = {3},
+                .gen = {1},
+                .problem = {.code = ErrorCode::context_length_exceeded,
+                            .message = "too long",
+                            .numbers = {{"prompt_tokens", 9}}}},
+      Failed{"no such file"},
+  };
+  return all;
+}
+
+template <typename T>
+std::string body_of(const T& message) {
+  std::string out;
+  encode(message, out);
+  return out.substr(kSizeBytes);
+}
+
+TEST(Codec, ReadsBackEveryCommandAndEvent) {
+  for (const Command& command : commands()) {
+    const auto read = decode_command(as_bytes(body_of(command)));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, command);
+  }
+  for (const Event& event : events()) {
+    const auto read = decode_event(as_bytes(body_of(event)));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(*read, event);
+  }
+}
+
+TEST(Codec, RefusesEveryCutAndEveryExtraByte) {
+  for (const Event& event : events()) {
+    const std::string body = body_of(event);
+    for (std::size_t cut = 0; cut < body.size(); ++cut) {
+      const auto read = decode_event(as_bytes(body.substr(0, cut)));
+      ASSERT_FALSE(read) << event.index() << " cut at " << cut;
+      EXPECT_EQ(read.error().code, Errc::corrupt);
+    }
+    EXPECT_FALSE(decode_event(as_bytes(body + "x")));
+  }
+  for (const Command& command : commands()) {
+    const std::string body = body_of(command);
+    for (std::size_t cut = 0; cut < body.size(); ++cut) {
+      EXPECT_FALSE(decode_command(as_bytes(body.substr(0, cut))));
+    }
+  }
+}
+
+TEST(Codec, CommandsAreNoEvents) {
+  for (const Command& command : commands()) EXPECT_FALSE(decode_event(as_bytes(body_of(command))));
+  for (const Event& event : events()) EXPECT_FALSE(decode_command(as_bytes(body_of(event))));
+}
+
+}  // namespace
+}  // namespace seedance::engine

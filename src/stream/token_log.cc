@@ -1,0 +1,57 @@
+#include "stream/token_log.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace seedance::stream {
+
+void TokenLog::append(TokenId token, std::string_view text, TimePoint at,
+                      const TokenLogprobs* logprobs) {
+  SEEDANCE_CHECK(!terminal_, "nothing follows the terminal record");
+  tokens_.push_back(token);
+  times_.push_back(at);
+  for (const char c : text) text_.push_back(c);
+  text_ends_.push_back(static_cast<std::uint32_t>(text_.size()));
+  if (with_logprobs_) logprobs_.push_back(logprobs != nullptr ? *logprobs : TokenLogprobs{});
+}
+
+void TokenLog::append_terminal(Terminal terminal) {
+  SEEDANCE_CHECK(!terminal_, "a stream ends once");
+  terminal_ = std::move(terminal);
+}
+
+void TokenLog::commit() {
+  const std::uint64_t done = terminal_ ? 1 : 0;
+  published_.store(2 * tokens_.size() + done, std::memory_order_release);
+}
+
+Head TokenLog::head() const {
+  const std::uint64_t published = published_.load(std::memory_order_acquire);
+  return {.end = {published / 2}, .done = published % 2 == 1};
+}
+
+const TokenLogprobs& TokenLog::logprobs(Offset at) const {
+  SEEDANCE_CHECK(with_logprobs_, "this log keeps no logprobs");
+  return logprobs_[at.value];
+}
+
+std::uint64_t TokenLog::text_end(Offset end) const {
+  return end.value == 0 ? 0 : text_ends_[end.value - 1];
+}
+
+void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
+  const std::uint64_t end = text_end(to);
+  for (std::uint64_t at = text_end(from); at < end;) {
+    const std::span<const char> run = text_.run(at, end);
+    out.append(run.data(), run.size());
+    at += run.size();
+  }
+}
+
+const Terminal& TokenLog::terminal() const {
+  SEEDANCE_CHECK(head().done, "the terminal record is not committed");
+  return *terminal_;
+}
+
+}  // namespace seedance::stream
