@@ -1,0 +1,81 @@
+// Everything that a server is told before it starts: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "core/core.h"
+#include "wire/http.h"
+#include "wire/ws_connection.h"
+
+namespace seedance::server {
+
+// A GGUF file, run by a worker process. 0 always means: the worker decides.
+struct LlamaModel {
+  std::string path;  // The first file, when split.
+  std::uint32_t context_tokens = 0;
+  std::uint32_t sequences_max = 0;
+  std::int32_t threads = 0;
+  std::int32_t gpu_layers = 0;  // -1 = all.
+  std::uint32_t batch_tokens_max = 0;
+};
+
+// No model: tokens from a script, in the text form of src/scripted.
+struct ScriptedModel {
+  std::string script;
+};
+
+struct ModelSpec {
+  std::string name;
+  std::uint32_t version = 1;
+  std::variant<LlamaModel, ScriptedModel> engine;
+};
+
+// What one edge, connection or client may take.
+struct ServerLimits {
+  std::uint32_t connections_max = 65536;  // Lowered to what the descriptor limit allows.
+  std::uint32_t streams_per_connection_max = 256;
+  std::uint32_t messages_queued_max = 65536;           // From the edges to the core.
+  std::size_t render_bytes_max = 64 << 10;             // Rendered for one send.
+  std::size_t pending_bytes_max = 64 << 10;            // Of answers unsent: nothing is read beyond.
+  std::size_t send_buffer_bytes = 256 << 10;           // Of the kernel, for each socket.
+  Duration header_timeout = std::chrono::seconds{10};  // First byte to the end of the head.
+  Duration body_timeout = std::chrono::seconds{60};    // End of the head to that of the body.
+  Duration keep_alive_timeout = std::chrono::seconds{75};  // Between two requests.
+  Duration stall_timeout = std::chrono::seconds{60};       // Of an HTTP response that is not read.
+  Duration sse_comment_after = std::chrono::seconds{15};   // A silent event stream says something.
+  wire::HttpLimits http;
+  wire::WsLimits websocket;
+};
+
+struct ServerConfig {
+  std::string host = "127.0.0.1";  // An IPv4 or IPv6 address, or a name that means one.
+  std::uint16_t port = 8080;       // 0 = any free one.
+  std::uint32_t edges = 0;         // I/O threads; 0 = a quarter of the cores, at least one.
+  std::vector<ModelSpec> models;   // At least one; names differ.
+
+  // Any of them opens every route; none = no key is asked for. The probes and
+  // the static page are always open.
+  std::vector<std::string> api_keys;
+  // Beside localhost, the loopback addresses and `host`; "*" = any. Without port.
+  std::vector<std::string> allowed_hosts;
+  // Of pages from elsewhere that may use this server, as browsers write them
+  // ("https://app.example"); "*" = any.
+  std::vector<std::string> allowed_origins;
+
+  Duration merge = Duration::zero();                 // Of streams that ask for no merge_ms.
+  Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
+  // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
+  // [--threads N] [--gpu-layers N] [--batch-tokens N]` and as
+  // `program vocabulary --fd 3 --model PATH`; values of 0 are left out.
+  std::string program = "/proc/self/exe";
+
+  ServerLimits limits;
+  core::Limits core;
+};
+
+}  // namespace seedance::server
