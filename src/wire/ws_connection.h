@@ -117,20 +117,19 @@ class WsConnection {
     dropped,  // Nothing more is sent or read.
   };
 
-  std::optional<WsEvent> read_frame();
-  std::optional<WsEvent> read_payload(const FrameHeader& header);
-  std::optional<WsEvent> on_data(const FrameHeader& header, std::span<std::byte> piece,
-                                 bool frame_ends);
-  std::optional<WsEvent> on_control(Opcode opcode, Bytes payload);
-  std::optional<WsEvent> on_close(Bytes payload);
+  bool reads() const { return phase_ == Phase::open || phase_ == Phase::closing; }
+  bool in_message() const;
   std::optional<FrameHeader> next_header();
   bool check_header(const FrameHeader& header);
-  bool count_control();
+  std::optional<WsEvent> read_payload(FrameHeader header);
+  std::optional<WsEvent> on_data(const FrameHeader& header, Bytes piece, bool frame_ends);
+  std::optional<WsEvent> on_control(Opcode opcode, Bytes payload);
+  std::optional<WsEvent> on_close(Bytes payload);
+  std::optional<WsEvent> message(WsMessage::Kind kind, Bytes payload) const;
   Inbox& inbox();
-  void release_inbox();
   void refuse(CloseCode code, const char* why);
   void drop(CloseCode code, const char* why);
-  void queue_frame(Opcode opcode, Bytes payload);
+  void queue_frame(Opcode opcode, std::string_view payload);
   void queue_pong(Bytes payload);
   void queue_close(std::uint16_t code, std::string_view reason);
 
@@ -148,9 +147,8 @@ class WsConnection {
   std::uint32_t masks_used_ = 0;
   std::uint32_t controls_ = 0;     // In the window.
   std::uint16_t closed_code_ = 0;  // A WsClosed is due when not 0.
-  std::uint16_t output_sent_ = 0;
-  std::uint16_t pong_at_ = 0;     // Where in output_ a pong is that may still be replaced ...
-  std::uint16_t pong_bytes_ = 0;  // ... and its size, 0 when there is none.
+  std::uint16_t pong_at_ = 0;      // Where in output_ a pong is that may still be replaced ...
+  std::uint16_t pong_bytes_ = 0;   // ... and its size, 0 when there is none.
   WsRole role_;
   Phase phase_ = Phase::open;
   bool pinged_ = false;
