@@ -1,0 +1,67 @@
+// POST /v1/completions: OpenAI's legacy text completions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/openai.h"
+#include "api/request.h"
+#include "core/messages.h"
+#include "stream/token_log.h"
+
+namespace seedance::api {
+
+inline constexpr std::uint32_t kCompletionTokensDefault = 16;
+inline constexpr std::uint32_t kCompletionLogprobsMax = 5;
+
+struct CompletionOptions {
+  bool stream = false;
+  bool include_usage = false;
+  bool logprobs = false;
+
+  friend bool operator==(const CompletionOptions&, const CompletionOptions&) = default;
+};
+
+struct CompletionRequest {
+  core::GenerateRequest request;
+  CompletionOptions options;
+};
+
+// Reads a request's body, whose size the caller bounds.
+Parsed<CompletionRequest> parse_completion(std::string_view body);
+
+// The fields of a request and what becomes of each.
+std::span<const FieldRule> completion_fields();
+
+// One stream as text_completion events; see ChatSseView, whose protocol it has,
+// but for the role.
+class CompletionSseView {
+ public:
+  CompletionSseView(AnswerHead head, CompletionOptions options, BodyFraming framing);
+
+  void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+              std::size_t bytes_max);
+
+ private:
+  void append_text(const stream::TokenLog& log, Offset from, Offset to, std::string& out);
+  void append_end(const stream::TokenLog& log, std::string& out) const;
+
+  AnswerHead head_;
+  std::string begin_;  // Of every event: all up to the choices.
+  CompletionOptions options_;
+  BodyFraming framing_;
+  // Characters of the text before `counted_`, so that text_offset, which counts
+  // characters, need not read the text again from its beginning.
+  Offset counted_;
+  std::uint64_t characters_ = 0;
+};
+
+// The whole response to a request without `stream`, from a log that is done.
+HttpAnswer completion_answer(const AnswerHead& head, const CompletionOptions& options,
+                             const stream::TokenLog& log);
+
+}  // namespace seedance::api

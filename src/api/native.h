@@ -1,0 +1,116 @@
+// The native protocol on a WebSocket: docs/formats/protocol.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "api/request.h"
+#include "base/error_code.h"
+#include "base/id.h"
+#include "base/time.h"
+#include "core/messages.h"
+#include "stream/token_log.h"
+
+namespace seedance::api {
+
+enum class Subprotocol : std::uint8_t { json, binary };
+
+inline constexpr std::string_view kJsonSubprotocol = "seedance.v2+json";
+inline constexpr std::string_view kBinarySubprotocol = "seedance.v2+binary";
+
+inline constexpr std::size_t kClientIdBytesMax = 128;
+inline constexpr std::int64_t kMergeMsMax = 1000;
+inline constexpr std::int64_t kDeadlineMsMax = 24LL * 60 * 60 * 1000;
+
+// What a chunk tells beside its text: the request's `with`.
+struct ChunkExtras {
+  bool tokens = false;
+  bool logprobs = false;
+  bool time = false;
+
+  friend bool operator==(const ChunkExtras&, const ChunkExtras&) = default;
+};
+
+struct NativeOptions {
+  ChunkExtras with;
+  Duration merge{};  // After a chunk, wait this long before the next one. The edge's to carry out.
+
+  friend bool operator==(const NativeOptions&, const NativeOptions&) = default;
+};
+
+// Ids are the client's names for streams on this connection. That an id is not
+// in use already is the caller's to check.
+struct InferRequest {
+  std::string id;
+  core::GenerateRequest request;
+  NativeOptions options;
+};
+
+// Names its stream by one of the two.
+struct CancelRequest {
+  std::string id;  // Empty when `stream` is set.
+  std::optional<StreamId> stream;
+};
+
+struct Ping {
+  std::optional<std::int64_t> ts;
+};
+
+// To be answered by append_error(); the connection stays open.
+struct NativeRefusal {
+  std::string id;  // Empty when the message gave none.
+  Problem problem;
+};
+
+using ClientMessage = std::variant<InferRequest, CancelRequest, Ping, NativeRefusal>;
+
+// Reads one text message of a client. Any bytes give an answer.
+ClientMessage parse_client_message(std::string_view json, Subprotocol subprotocol);
+
+// The fields of INFER_REQ and what becomes of each.
+std::span<const FieldRule> infer_fields();
+
+// Each appends one whole WebSocket frame with a JSON message.
+void append_accepted(std::string& out, std::string_view id, std::uint32_t channel,
+                     const core::Accepted& accepted);
+// A refusal. Empty `id` and absent `stream` are left out.
+void append_error(std::string& out, std::string_view id, std::optional<StreamId> stream,
+                  const Problem& problem);
+void append_pong(std::string& out, const Ping& ping, WallTime now);
+
+// One stream as INFER_CHUNK and INFER_DONE, in WebSocket frames. A CANCEL is
+// acknowledged by the stream's own INFER_DONE.
+//
+// Owned by the connection that reads the stream; belongs to its thread.
+class NativeView {
+ public:
+  NativeView(Subprotocol subprotocol, std::string id, std::uint32_t channel, ChunkExtras with);
+
+  // Appends what lies between cursor and head as whole frames, as few as it
+  // may, and moves the cursor behind it. Stops after the frame with which
+  // `out` has grown by `bytes_max` or more: at least one, if there is anything
+  // to tell. Sets cursor.done with INFER_DONE, after which nothing comes.
+  void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+              std::size_t bytes_max) const;
+
+  const std::string& id() const { return id_; }
+
+ private:
+  void append_json_chunk(const stream::TokenLog& log, Offset from, Offset to,
+                         std::string& out) const;
+  void append_binary_chunk(const stream::TokenLog& log, Offset from, Offset to,
+                           std::string& out) const;
+  void append_done(const stream::TokenLog& log, std::string& out) const;
+
+  std::string id_;
+  std::uint32_t channel_;
+  Subprotocol subprotocol_;
+  ChunkExtras with_;
+};
+
+}  // namespace seedance::api
