@@ -38,6 +38,7 @@ class PieceTable {
   // The bytes of any piece, control pieces too: for logprobs.
   std::string_view raw(TokenId token) const;
 
+  // Control for ids outside the table.
   PieceKind kind(TokenId token) const;
 
   // One byte string and back: u32 count, then for each piece u8 kind, u32 size,

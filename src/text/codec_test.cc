@@ -1,0 +1,90 @@
+#include "text/codec.h"
+
+#include <gtest/gtest.h>
+
+#include "base/message.h"
+
+namespace seedance::text {
+namespace {
+
+constexpr std::size_t kSizeBytes = 4;
+
+std::vector<PrepareRequest> requests() {
+  return {
+      {.ticket = 1, .input = "Once upon a time"},
+      {.ticket = std::uint64_t{1} << 63, .input = std::vector<TokenId>{{0}, {-1}, {70000}}},
+      {.ticket = 3, .input = std::vector<ChatMessage>{{"system", ""}, {"user", "h\xC3\xA9"}}},
+      {.ticket = 0, .input = ""},
+  };
+}
+
+std::vector<VocabularyEvent> events() {
+  VocabularyReady ready{.info = {.model_name = "tiny",
+                                 .kind = "spm",
+                                 .has_chat_template = true,
+                                 .lossless = false,
+                                 .context_train = 2048},
+                        .pieces = {}};
+  ready.pieces.add("<s>", PieceKind::control);
+  ready.pieces.add("\xF0\x9F", PieceKind::text);
+  const Problem problem{.code = ErrorCode::invalid_request,
+                        .message = "token 9 is not in the vocabulary",
+                        .param = "prompt",
+                        .numbers = {{"token", 9}}};
+  return {
+      ready,
+      VocabularyFailed{"no vocabulary"},
+      PrepareReply{.ticket = 7, .outcome = PreparedPrompt{.tokens = {{1}, {2}}, .stop = {"</s>"}}},
+      PrepareReply{.ticket = 8, .outcome = problem},
+  };
+}
+
+template <typename T>
+std::string body_of(const T& message) {
+  std::string out;
+  encode(message, out);
+  return out.substr(kSizeBytes);
+}
+
+TEST(TextCodec, RequestsReadBackAndEveryCutIsRefused) {
+  for (const PrepareRequest& request : requests()) {
+    const std::string body = body_of(request);
+    EXPECT_EQ(decode_prepare_request(as_bytes(body)), request);
+    for (std::size_t size = 0; size < body.size(); ++size) {
+      EXPECT_FALSE(decode_prepare_request(as_bytes(body).first(size))) << size;
+    }
+    EXPECT_FALSE(decode_prepare_request(as_bytes(body + '\0')));
+  }
+}
+
+TEST(TextCodec, EventsReadBackAndEveryCutIsRefused) {
+  for (const VocabularyEvent& event : events()) {
+    const std::string body = body_of(event);
+    EXPECT_EQ(decode_vocabulary_event(as_bytes(body)), event);
+    for (std::size_t size = 0; size < body.size(); ++size) {
+      EXPECT_FALSE(decode_vocabulary_event(as_bytes(body).first(size))) << size;
+    }
+    EXPECT_FALSE(decode_vocabulary_event(as_bytes(body + '\0')));
+  }
+}
+
+TEST(TextCodec, TakesNoRequestForAnEvent) {
+  EXPECT_FALSE(decode_vocabulary_event(as_bytes(body_of(requests()[0]))));
+  EXPECT_FALSE(decode_prepare_request(as_bytes(body_of(events()[3]))));
+}
+
+// Any change of one bit is refused or means another message: nothing is ignored.
+TEST(TextCodec, EveryBitMeansSomething) {
+  for (const VocabularyEvent& event : events()) {
+    std::string body = body_of(event);
+    for (std::size_t bit = 0; bit < body.size() * 8; ++bit) {
+      body[bit / 8] = static_cast<char>(body[bit / 8] ^ (1 << (bit % 8)));
+      const auto other = decode_vocabulary_event(as_bytes(body));
+      if (other) EXPECT_NE(*other, event) << bit;
+      body[bit / 8] = static_cast<char>(body[bit / 8] ^ (1 << (bit % 8)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace seedance::text
