@@ -1,0 +1,138 @@
+#include "config/settings.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+
+namespace seedance::config {
+namespace {
+
+constexpr std::string_view kModel = "Model";
+constexpr std::string_view kNetwork = "Network and access";
+constexpr std::string_view kDelivery = "Delivery";
+constexpr std::string_view kLimits = "Limits";
+constexpr std::int64_t kDayMs = 86'400'000;
+
+using S = Settings;
+
+const std::array kKeys{
+    Key{"model_path", "--model", kModel, "GGUF file to serve; of a split model, the first file",
+        &S::model_path},
+    Key{"model_name", "--model-name", kModel,
+        "Name by which clients ask for it; empty = the file's name", &S::model_name},
+    Key{"engine", "--engine", kModel,
+        "What makes the tokens: llama, or scripted[:SCRIPT], which needs no model", &S::engine},
+    Key{"ctx_size", "--ctx-size", kModel,
+        "Tokens that prompt and answer of one stream can have together; 0 = what the model was "
+        "trained for, at most 4096",
+        &S::ctx_size, 0, 16'777'216},
+    Key{"max_concurrent_streams", "--parallel", kModel,
+        "Streams that the model computes at the same time; more wait in the queue",
+        &S::max_concurrent_streams, 1, 256},
+    Key{"threads", "--threads", kModel, "Threads that compute; 0 = one for each core", &S::threads,
+        0, 1024},
+    Key{"gpu_layers", "--gpu-layers", kModel, "Layers of the model to keep on a GPU; -1 = all",
+        &S::gpu_layers, -1, 10'000},
+    Key{"batch_tokens", "--batch-tokens", kModel,
+        "Tokens that one step of the model computes at most; 0 = the worker's choice",
+        &S::batch_tokens, 0, 65'536},
+
+    Key{"host", "--host", kNetwork,
+        "Address to listen on; 0.0.0.0 = all (then set api_keys and allowed_hosts)", &S::host},
+    Key{"websocket_port", "--port", kNetwork,
+        "Port for WebSocket and HTTP alike; 0 = any free one, named when ready", &S::websocket_port,
+        0, 65'535},
+    Key{.name = "api_keys",
+        .flag = "--api-key",
+        .group = kNetwork,
+        .help = "Keys of which clients must send one; none = no key is asked for",
+        .field = &S::api_keys,
+        .secret = true},
+    Key{"allowed_hosts", "--allowed-host", kNetwork,
+        "Names by which clients may reach this server, beside localhost and host; * = any",
+        &S::allowed_hosts},
+    Key{"allowed_origins", "--allowed-origin", kNetwork,
+        "Pages of other sites that may use this server (https://app.example); * = any",
+        &S::allowed_origins},
+    Key{"data_dir", "--data-dir", kNetwork,
+        "Directory for what the server keeps; empty = $XDG_DATA_HOME/seedance or "
+        "~/.local/share/seedance",
+        &S::data_dir},
+
+    Key{"enable_streaming", "--enable-streaming", kDelivery,
+        "Send tokens as they are made; false = answers arrive whole, unless a request sets "
+        "merge_ms",
+        &S::enable_streaming},
+    Key{"buffer_timeout_ms", "--buffer-timeout-ms", kDelivery,
+        "Milliseconds for which tokens are gathered into one chunk; 0 = each is sent at once",
+        &S::buffer_timeout_ms, 0, 10'000},
+
+    Key{"edge_threads", "--edge-threads", kLimits,
+        "Threads that serve connections; 0 = a quarter of the cores, at least one",
+        &S::edge_threads, 0, 64},
+    Key{"max_connections", "--max-connections", kLimits, "Connections that are open at one time",
+        &S::max_connections, 1, 1'000'000},
+    Key{"max_streams_per_connection", "--max-streams-per-connection", kLimits,
+        "Streams of one WebSocket connection that are not finished", &S::max_streams_per_connection,
+        1, 65'536},
+    Key{"max_message_bytes", "--max-message-bytes", kLimits,
+        "Bytes of one request: a WebSocket message or an HTTP body", &S::max_message_bytes, 1024,
+        67'108'864},
+    Key{"max_queued_streams", "--max-queued-streams", kLimits,
+        "Streams that wait for the model; more are refused as overloaded", &S::max_queued_streams,
+        1, 1'000'000},
+    Key{"queue_timeout_ms", "--queue-timeout-ms", kLimits,
+        "Milliseconds that a stream waits for the model before it ends as deadline_exceeded",
+        &S::queue_timeout_ms, 1, kDayMs},
+    Key{"detach_ttl_ms", "--detach-ttl-ms", kLimits,
+        "Milliseconds that a stream runs on without a reader, where the request says detach: keep",
+        &S::detach_ttl_ms, 0, kDayMs},
+    Key{"orphan_ttl_ms", "--orphan-ttl-ms", kLimits,
+        "Milliseconds that a stream runs on without a reader, where the request says nothing",
+        &S::orphan_ttl_ms, 0, kDayMs},
+    Key{"drain_timeout_ms", "--drain-timeout-ms", kLimits,
+        "Milliseconds that running streams get to finish after SIGTERM", &S::drain_timeout_ms, 0,
+        kDayMs},
+};
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+struct TextOf {
+  std::string operator()(const std::string& text) const { return quoted(text); }
+  std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+  std::string operator()(std::int64_t number) const { return fmt::to_string(number); }
+  std::string operator()(const std::vector<std::string>& list) const {
+    std::string out = "[";
+    for (const std::string& item : list) out += (out.size() > 1 ? ", " : "") + quoted(item);
+    return out + "]";
+  }
+};
+
+}  // namespace
+
+std::span<const Key> keys() {
+  return kKeys;
+}
+
+std::string text_of(const Settings& settings, const Key& key) {
+  return std::visit([&](auto field) { return TextOf{}(settings.*field); }, key.field);
+}
+
+std::string expectation(const Key& key) {
+  if (std::holds_alternative<bool Settings::*>(key.field)) return "true or false";
+  if (std::holds_alternative<std::int64_t Settings::*>(key.field)) {
+    return fmt::format("a whole number from {} to {}", key.least, key.most);
+  }
+  if (std::holds_alternative<std::string Settings::*>(key.field)) return "one line of text";
+  return "a list of texts";
+}
+
+}  // namespace seedance::config

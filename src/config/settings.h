@@ -1,0 +1,72 @@
+// What a person can set: plain values, and the table of keys that everything
+// else about them is made from (parsing, ranges, flags, help, the commented file).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace seedance::config {
+
+struct Settings {
+  std::string model_path;
+  std::string model_name;
+  std::string engine = "llama";
+  std::int64_t ctx_size = 0;
+  std::int64_t max_concurrent_streams = 64;
+  std::int64_t threads = 0;
+  std::int64_t gpu_layers = 0;
+  std::int64_t batch_tokens = 0;
+
+  std::string host = "127.0.0.1";
+  std::int64_t websocket_port = 8080;
+  std::vector<std::string> api_keys;
+  std::vector<std::string> allowed_hosts;
+  std::vector<std::string> allowed_origins;
+  std::string data_dir;
+
+  bool enable_streaming = true;
+  std::int64_t buffer_timeout_ms = 0;
+
+  std::int64_t edge_threads = 0;
+  std::int64_t max_connections = 65536;
+  std::int64_t max_streams_per_connection = 256;
+  std::int64_t max_message_bytes = 1 << 20;
+  std::int64_t max_queued_streams = 1024;
+  std::int64_t queue_timeout_ms = 60'000;
+  std::int64_t detach_ttl_ms = 300'000;
+  std::int64_t orphan_ttl_ms = 10'000;
+  std::int64_t drain_timeout_ms = 5'000;
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+// Lists are written as a YAML list, with commas in the environment, and by
+// repeating the flag.
+using Field = std::variant<std::string Settings::*, bool Settings::*, std::int64_t Settings::*,
+                           std::vector<std::string> Settings::*>;
+
+struct Key {
+  std::string_view name;   // In the file; in the environment SEEDANCE_ and this in capitals.
+  std::string_view flag;   // Of `seedance serve`, as CLI11 takes it.
+  std::string_view group;  // Heading in help and file.
+  std::string_view help;   // One sentence without its full stop.
+  Field field;
+  std::int64_t least = 0;  // Of a number.
+  std::int64_t most = 0;
+  bool secret = false;  // Its value appears in no message.
+};
+
+// In the order in which a person reads them.
+std::span<const Key> keys();
+
+// The value of one key as the file writes it: `8080`, `"text"`, `[a, b]`.
+std::string text_of(const Settings& settings, const Key& key);
+
+// What a value of this key must look like: "a whole number from 0 to 65535".
+std::string expectation(const Key& key);
+
+}  // namespace seedance::config
