@@ -66,8 +66,59 @@ class Core {
   const Stats& stats() const { return stats_; }
 
  private:
+  enum class State : std::uint8_t { preparing, queued, running };
   struct Stream;
   struct Model;
+
+  void on(Submit& submit, TimePoint now);
+  void on(CancelStream& cancel, TimePoint now);
+  void on(ReaderGone& gone, TimePoint now);
+  void on(VocabularyEvent& event, TimePoint now);
+  void on(VocabularyDown& down, TimePoint now);
+  void on(EngineEvent& event, TimePoint now);
+  void on(EngineDown& down, TimePoint now);
+  void on(Drain& drain, TimePoint now);
+
+  void on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now);
+  void on_step(const engine::Step& step, TimePoint now);
+  void on_token(Stream& stream, const engine::StepToken& token, TimePoint now);
+  void on_job_failed(engine::JobFailed& failed, TimePoint now);
+
+  std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
+  std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
+  Model* find_model(std::string_view name);
+  Model& model_of(ModelIndex index);
+  Stream* find(std::uint64_t number);
+  void accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now);
+  void start_queued(Model& model, TimePoint now);
+  void enter(Stream& stream, State state);
+  void publish_counts();
+
+  // Each destroys the stream.
+  void refuse(Stream& stream, Problem problem);
+  void finish(Stream& stream, stream::FinishReason reason, std::optional<Problem> problem,
+              TimePoint now);
+  void cancel(Stream& stream, TimePoint now);
+  void fail_waiting(Stream& stream, Problem problem, TimePoint now);
+  void forget(Stream& stream);
+
+  void expire(Stream& stream, TimePoint now);
+  void set_alarm(Stream& stream, TimePoint at);
+  void mark_grown(Stream& stream);
+  void reply(const ReplyTo& to, std::variant<Accepted, Refused, CancelDone> body);
+
+  const Limits limits_;
+  std::vector<std::unique_ptr<Model>> models_;
+  std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
+  std::unordered_map<std::uint64_t, Stream*> by_number_;
+  std::set<std::pair<TimePoint, std::uint64_t>> alarms_;  // When, and the stream's number.
+  std::uint64_t last_number_ = 0;  // Names a stream to engines and vocabularies: job id and ticket.
+  TimePoint drain_at_ = kNever;
+  bool draining_ = false;
+
+  std::deque<Effect> effects_;
+  std::map<EdgeId, std::vector<StreamId>> grown_;
+  std::uint64_t wake_round_ = 1;
 
   Stats stats_;
 };

@@ -86,15 +86,9 @@ struct CancelStream {
   StreamId stream;
 };
 
-// The connection that read this stream is gone, or gave it up.
+// The connection that asked for this stream, accepted or not yet, is gone or
+// gave it up.
 struct ReaderGone {
-  StreamId stream;
-};
-
-// The request that was sent with this ReplyTo is of no interest any more, maybe
-// before its stream was accepted.
-struct RequestGone {
-  ReplyTo reply_to;
   StreamId stream;
 };
 
@@ -124,8 +118,8 @@ struct Drain {
   TimePoint deadline;
 };
 
-using Message = std::variant<Submit, CancelStream, ReaderGone, RequestGone, VocabularyEvent,
-                             VocabularyDown, EngineEvent, EngineDown, Drain>;
+using Message = std::variant<Submit, CancelStream, ReaderGone, VocabularyEvent, VocabularyDown,
+                             EngineEvent, EngineDown, Drain>;
 
 // Out.
 

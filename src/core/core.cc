@@ -1,0 +1,545 @@
+#include "core/core.h"
+
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace seedance::core {
+namespace {
+
+constexpr std::uint32_t kRetryAfterMs = 1000;
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+stream::Sha256 sha256_of(const stream::TokenLog& log) {
+  std::string text;
+  log.append_text({0}, log.appended(), text);
+  stream::Sha256 digest;
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return digest;
+}
+
+stream::FinishReason reason_of(engine::JobEnd end) {
+  return end == engine::JobEnd::stop ? stream::FinishReason::stop : stream::FinishReason::length;
+}
+
+}  // namespace
+
+struct Core::Stream {
+  StreamId id;
+  std::uint64_t number = 0;
+  ReplyTo reply_to;
+  Principal principal;
+  Model* model = nullptr;
+  State state = State::preparing;
+  Generation gen{1};
+  GenerateRequest request;
+  std::vector<TokenId> prompt;
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tokens_max = 0;
+  // Shared with the edges that read it.
+  std::shared_ptr<stream::TokenLog> log;
+  std::optional<text::Detokenizer> detokenizer;
+  std::string visible;  // Scratch: what one token made visible.
+
+  WallTime created;
+  TimePoint submitted;
+  TimePoint accepted;
+  TimePoint first_token;
+  TimePoint last_token;
+  Duration prefill{};
+
+  TimePoint start_by = kNever;   // To be running by.
+  TimePoint orphan_at = kNever;  // Nobody reads it: ends then.
+  TimePoint alarm = kNever;      // Its entry in alarms_.
+  std::uint64_t grown_in = 0;    // The wake round that already holds it.
+};
+
+struct Core::Model {
+  ModelIndex index;
+  std::string name;       // As clients ask for it.
+  std::string full_name;  // name@version.
+  // Shared by all streams of the model, also while a new vocabulary process starts.
+  std::shared_ptr<const text::PieceTable> pieces;
+  bool vocabulary_up = false;
+  std::optional<engine::Ready> capacity;  // Since the engine was first ready.
+  bool engine_up = false;
+  std::deque<std::uint64_t> queue;       // Numbers; those of ended streams are skipped.
+  std::array<std::uint32_t, 3> count{};  // Streams by State.
+
+  std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
+
+  // A few more than run at once, so that a free sequence never waits for a
+  // round trip to the core.
+  std::uint32_t jobs_max() const {
+    return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
+  }
+};
+
+Core::Core(Limits limits, std::vector<ModelConfig> models) : limits_(limits) {
+  for (ModelConfig& config : models) {
+    auto model = std::make_unique<Model>();
+    model->index = {static_cast<std::uint32_t>(models_.size())};
+    model->full_name = fmt::format("{}@{}", config.name, config.version);
+    model->name = std::move(config.name);
+    models_.push_back(std::move(model));
+  }
+}
+
+Core::~Core() = default;
+
+void Core::on_message(Message message, TimePoint now) {
+  std::visit([&](auto& body) { on(body, now); }, message);
+}
+
+void Core::on_time(TimePoint now) {
+  while (!alarms_.empty() && alarms_.begin()->first <= now) {
+    Stream* stream = find(alarms_.begin()->second);
+    SEEDANCE_CHECK(stream != nullptr, "an alarm is cleared when its stream ends");
+    expire(*stream, now);
+  }
+  if (now < drain_at_) return;
+  drain_at_ = kNever;
+  while (!streams_.empty()) cancel(*streams_.begin()->second, now);
+}
+
+std::optional<Effect> Core::next() {
+  if (!effects_.empty()) {
+    Effect effect = std::move(effects_.front());
+    effects_.pop_front();
+    return effect;
+  }
+  if (grown_.empty()) return std::nullopt;
+  auto first = grown_.extract(grown_.begin());
+  if (grown_.empty()) ++wake_round_;
+  return Wake{.edge = first.key(), .streams = std::move(first.mapped())};
+}
+
+TimePoint Core::deadline() const {
+  return std::min(drain_at_, alarms_.empty() ? kNever : alarms_.begin()->first);
+}
+
+bool Core::ready() const {
+  return std::ranges::all_of(
+      models_, [](const auto& model) { return model->engine_up && model->vocabulary_up; });
+}
+
+bool Core::drained() const {
+  return draining_ && streams_.empty();
+}
+
+std::size_t Core::streams_active() const {
+  return streams_.size();
+}
+
+// Admission.
+
+void Core::on(Submit& submit, TimePoint now) {
+  Model* model = find_model(submit.request.model);
+  if (auto problem = why_not(submit, model)) {
+    stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
+    return reply(submit.reply_to, Refused{*std::move(problem)});
+  }
+  auto owned = std::make_unique<Stream>();
+  Stream& stream = *owned;
+  stream.id = submit.stream;
+  stream.number = ++last_number_;
+  stream.reply_to = submit.reply_to;
+  stream.principal = std::move(submit.principal);
+  stream.model = model;
+  stream.request = std::move(submit.request);
+  if (!stream.request.seeded) stream.request.sampling.seed = submit.entropy;
+  stream.created = submit.wall;
+  stream.submitted = now;
+  stream.start_by = now + stream.request.deadline.value_or(limits_.queue_wait_max);
+  ++model->count.at(static_cast<std::size_t>(State::preparing));
+  by_number_.emplace(stream.number, &stream);
+  streams_.emplace(stream.id, std::move(owned));
+  set_alarm(stream, stream.start_by);
+  publish_counts();
+  effects_.push_back(
+      Prepare{model->index, {.ticket = stream.number, .input = std::move(stream.request.input)}});
+}
+
+std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) const {
+  SEEDANCE_CHECK(submit.reply_to.edge.value < limits_.edges_max, "edges are numbered from 0");
+  SEEDANCE_CHECK(!streams_.contains(submit.stream), "stream ids are fresh");
+  if (draining_) {
+    return Problem{.code = ErrorCode::overloaded,
+                   .message = "the server is shutting down; try again in a moment",
+                   .retry_after_ms = kRetryAfterMs};
+  }
+  if (model == nullptr) {
+    std::string names;
+    for (const auto& one : models_) names += (names.empty() ? "" : ", ") + one->name;
+    return Problem{.code = ErrorCode::model_not_found,
+                   .message = fmt::format("there is no model '{}' here; there is: {}",
+                                          submit.request.model, names),
+                   .param = "model"};
+  }
+  if (!model->capacity || !model->vocabulary_up) {
+    return Problem{
+        .code = ErrorCode::model_loading,
+        .message = fmt::format("model '{}' is loading; try again in a moment", model->full_name),
+        .retry_after_ms = kRetryAfterMs};
+  }
+  const auto full = [](std::string_view what, std::uint32_t count, std::uint32_t max) {
+    return Problem{.code = ErrorCode::overloaded,
+                   .message = fmt::format("{} requests are {} already, of at most {}; try again "
+                                          "later",
+                                          count, what, max),
+                   .numbers = {{"queued", count}, {"queue_limit", max}},
+                   .retry_after_ms = kRetryAfterMs};
+  };
+  if (model->in(State::queued) >= limits_.streams_queued_max) {
+    return full("queued", model->in(State::queued), limits_.streams_queued_max);
+  }
+  if (model->in(State::preparing) >= limits_.prepares_max) {
+    return full("being prepared", model->in(State::preparing), limits_.prepares_max);
+  }
+  return std::nullopt;
+}
+
+void Core::on(VocabularyEvent& event, TimePoint now) {
+  Model& model = model_of(event.model);
+  if (auto* ready = std::get_if<text::VocabularyReady>(&event.event)) {
+    model.pieces = std::make_shared<const text::PieceTable>(std::move(ready->pieces));
+    model.vocabulary_up = true;
+  } else if (auto* prepared = std::get_if<text::PrepareReply>(&event.event)) {
+    on_prepared(event.model, *prepared, now);
+  }
+}
+
+void Core::on(VocabularyDown& down, TimePoint) {
+  Model& model = model_of(down.model);
+  model.vocabulary_up = false;
+  std::vector<Stream*> lost;
+  for (const auto& [id, stream] : streams_) {
+    if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream.get());
+  }
+  for (Stream* stream : lost) {
+    refuse(*stream, {.code = ErrorCode::engine_failed,
+                     .message = "the prompt could not be prepared: its process died; try again",
+                     .retry_after_ms = kRetryAfterMs});
+  }
+}
+
+void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now) {
+  Stream* stream = find(reply.ticket);
+  if (stream == nullptr || stream->state != State::preparing) return;  // Given up meanwhile.
+  SEEDANCE_CHECK(stream->model->index == index, "tickets are unique over all models");
+  if (auto* problem = std::get_if<Problem>(&reply.outcome)) {
+    return refuse(*stream, std::move(*problem));
+  }
+  auto& prompt = std::get<text::PreparedPrompt>(reply.outcome);
+  if (auto problem = why_too_long(*stream->model, prompt.tokens.size())) {
+    return refuse(*stream, *std::move(problem));
+  }
+  accept(*stream, prompt, now);
+}
+
+std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt_tokens) const {
+  const std::uint32_t context = model.capacity->context_tokens;
+  if (prompt_tokens == 0) {
+    return Problem{.code = ErrorCode::invalid_request,
+                   .message = "the prompt has no tokens; give at least one",
+                   .param = "prompt"};
+  }
+  if (prompt_tokens < context) return std::nullopt;
+  return Problem{
+      .code = ErrorCode::context_length_exceeded,
+      .message = fmt::format("the prompt has {} tokens, but the context of '{}' holds {} with at "
+                             "least one for the answer; shorten the prompt",
+                             prompt_tokens, model.full_name, context),
+      .numbers = {{"prompt_tokens", static_cast<std::int64_t>(prompt_tokens)},
+                  {"context_tokens", context}}};
+}
+
+void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
+  Model& model = *stream.model;
+  stream.accepted = now;
+  stream.prompt = std::move(prompt.tokens);
+  stream.prompt_tokens = static_cast<std::uint32_t>(stream.prompt.size());
+  const std::uint32_t room = model.capacity->context_tokens - stream.prompt_tokens;
+  stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
+  stream.log = std::make_shared<stream::TokenLog>(stream.request.sampling.logprobs);
+  text::TextOptions options = std::move(stream.request.text);
+  std::ranges::move(prompt.stop, std::back_inserter(options.stop));
+  stream.detokenizer.emplace(model.pieces, std::move(options));
+  const std::uint32_t before = model.in(State::queued);
+  stats_.streams_accepted.add();
+  stats_.tokens_prompt.add(stream.prompt_tokens);
+  enter(stream, State::queued);
+  model.queue.push_back(stream.number);
+  reply(stream.reply_to, Accepted{.stream = stream.id,
+                                  .epoch = {1},
+                                  .log = stream.log,
+                                  .pieces = model.pieces,
+                                  .model = model.full_name,
+                                  .prompt_tokens = stream.prompt_tokens,
+                                  .queue = before,
+                                  .created = stream.created});
+  start_queued(model, now);
+}
+
+void Core::start_queued(Model& model, TimePoint) {
+  while (model.engine_up && !model.queue.empty() && model.in(State::running) < model.jobs_max()) {
+    Stream* stream = find(model.queue.front());
+    model.queue.pop_front();
+    if (stream == nullptr) continue;
+    enter(*stream, State::running);
+    stream->start_by = kNever;
+    set_alarm(*stream, stream->orphan_at);
+    effects_.push_back(
+        EngineCommand{model.index, engine::Job{.id = {stream->number},
+                                               .gen = stream->gen,
+                                               .prompt = std::move(stream->prompt),
+                                               .tokens_max = stream->tokens_max,
+                                               .sampling = std::move(stream->request.sampling)}});
+  }
+}
+
+// Engines.
+
+void Core::on(EngineEvent& event, TimePoint now) {
+  Model& model = model_of(event.model);
+  if (auto* step = std::get_if<engine::Step>(&event.event)) {
+    on_step(*step, now);
+    start_queued(model, now);
+  } else if (auto* failed = std::get_if<engine::JobFailed>(&event.event)) {
+    on_job_failed(*failed, now);
+    start_queued(model, now);
+  } else if (auto* ready = std::get_if<engine::Ready>(&event.event)) {
+    if (model.capacity) stats_.engine_restarts.add();
+    model.capacity = std::move(*ready);
+    model.engine_up = true;
+    start_queued(model, now);
+  }
+}
+
+void Core::on(EngineDown& down, TimePoint now) {
+  Model& model = model_of(down.model);
+  model.engine_up = false;
+  std::vector<Stream*> lost;
+  for (const auto& [id, stream] : streams_) {
+    if (stream->model == &model && stream->state == State::running) lost.push_back(stream.get());
+  }
+  for (Stream* stream : lost) {
+    finish(
+        *stream, stream::FinishReason::error,
+        Problem{.code = ErrorCode::engine_failed,
+                .message = fmt::format("the engine stopped after {} tokens ({}); try again",
+                                       stream->log->appended().value, down.reason),
+                .numbers = {{"tokens", static_cast<std::int64_t>(stream->log->appended().value)}},
+                .retry_after_ms = kRetryAfterMs},
+        now);
+  }
+}
+
+void Core::on_step(const engine::Step& step, TimePoint now) {
+  for (const engine::StepToken& token : step.tokens) {
+    Stream* stream = find(token.job.value);
+    // Of a stream that ended meanwhile, or of somebody who may not append any more.
+    if (stream == nullptr || stream->state != State::running || stream->gen != token.gen) continue;
+    on_token(*stream, token, now);
+  }
+}
+
+void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint now) {
+  stream.visible.clear();
+  const bool stopped =
+      stream.detokenizer->feed(token.token, stream.visible) == text::Detokenizer::State::stopped;
+  const bool ended = token.end != engine::JobEnd::none;
+  if (ended && !stopped) stream.detokenizer->finish(stream.visible);
+  if (stream.log->appended() == Offset{0}) {
+    stream.first_token = now;
+    stream.prefill = token.prefill;
+    stats_.ttft_seconds.observe(seconds(now - stream.accepted));
+    stats_.prefill_seconds.observe(seconds(token.prefill));
+    stats_.queue_seconds.observe(seconds(now - stream.accepted - token.prefill));
+  } else {
+    stats_.inter_token_seconds.observe(seconds(now - stream.last_token));
+  }
+  stream.last_token = now;
+  stats_.tokens_generated.add();
+  stream.log->append(token.token, stream.visible, now,
+                     token.logprobs.empty() ? nullptr : token.logprobs.data());
+  if (!stopped && !ended) {
+    stream.log->commit();
+    return mark_grown(stream);
+  }
+  if (!ended) {
+    effects_.push_back(
+        EngineCommand{stream.model->index, engine::Cancel{{stream.number}, stream.gen}});
+  }
+  finish(stream, stopped ? stream::FinishReason::stop : reason_of(token.end), std::nullopt, now);
+}
+
+void Core::on_job_failed(engine::JobFailed& failed, TimePoint now) {
+  Stream* stream = find(failed.job.value);
+  if (stream == nullptr || stream->state != State::running || stream->gen != failed.gen) return;
+  finish(*stream, stream::FinishReason::error, std::move(failed.problem), now);
+}
+
+// Ends.
+
+void Core::on(CancelStream& request, TimePoint now) {
+  const auto found = streams_.find(request.stream);
+  if (found == streams_.end() || found->second->principal != request.principal) {
+    return reply(
+        request.reply_to,
+        Refused{{.code = ErrorCode::stream_not_found,
+                 .message = fmt::format("there is no running stream {}", to_text(request.stream)),
+                 .param = "stream"}});
+  }
+  cancel(*found->second, now);
+  reply(request.reply_to, CancelDone{request.stream});
+}
+
+void Core::on(ReaderGone& gone, TimePoint now) {
+  const auto found = streams_.find(gone.stream);
+  if (found == streams_.end()) return;
+  Stream& stream = *found->second;
+  if (stream.state == State::preparing) return forget(stream);
+  if (stream.request.detach == Detach::cancel) return cancel(stream, now);
+  const bool keep = stream.request.detach == Detach::keep;
+  stream.orphan_at = now + (keep ? limits_.detach_ttl : limits_.orphan_ttl);
+  set_alarm(stream, std::min(stream.start_by, stream.orphan_at));
+}
+
+void Core::on(Drain& drain, TimePoint now) {
+  draining_ = true;
+  drain_at_ = drain.deadline;
+  on_time(now);
+}
+
+void Core::expire(Stream& stream, TimePoint now) {
+  if (stream.orphan_at <= now) return cancel(stream, now);
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - stream.submitted);
+  fail_waiting(stream,
+               {.code = ErrorCode::deadline_exceeded,
+                .message = fmt::format("the request waited {} ms and no sequence became free in "
+                                       "time; try again later or allow a longer deadline_ms",
+                                       waited.count()),
+                .numbers = {{"waited_ms", waited.count()}},
+                .retry_after_ms = kRetryAfterMs},
+               now);
+}
+
+void Core::cancel(Stream& stream, TimePoint now) {
+  if (stream.state == State::preparing) {
+    return refuse(stream, {.code = ErrorCode::cancelled,
+                           .message = "the request was cancelled before it was accepted"});
+  }
+  if (stream.state == State::running) {
+    effects_.push_back(
+        EngineCommand{stream.model->index, engine::Cancel{{stream.number}, stream.gen}});
+  }
+  Model& model = *stream.model;
+  finish(stream, stream::FinishReason::cancelled, std::nullopt, now);
+  start_queued(model, now);
+}
+
+void Core::fail_waiting(Stream& stream, Problem problem, TimePoint now) {
+  if (stream.state == State::preparing) return refuse(stream, std::move(problem));
+  finish(stream, stream::FinishReason::error, std::move(problem), now);
+}
+
+void Core::refuse(Stream& stream, Problem problem) {
+  stats_.refused.at(static_cast<std::size_t>(problem.code)).add();
+  reply(stream.reply_to, Refused{std::move(problem)});
+  forget(stream);
+}
+
+void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Problem> problem,
+                  TimePoint now) {
+  stream::TokenLog& log = *stream.log;
+  const auto tokens = static_cast<std::uint32_t>(log.appended().value);
+  stream::Timing timing{.queue = now - stream.accepted};
+  if (tokens > 0) {
+    timing.prefill = stream.prefill;
+    timing.ttft = stream.first_token - stream.accepted;
+    timing.queue = timing.ttft - timing.prefill;
+    timing.decode = stream.last_token - stream.first_token;
+  }
+  log.append_terminal(
+      {.reason = reason,
+       .usage = {.prompt_tokens = stream.prompt_tokens, .completion_tokens = tokens},
+       .timing = timing,
+       .sha256 = sha256_of(log),
+       .problem = std::move(problem)});
+  log.commit();
+  mark_grown(stream);
+  stats_.streams_ended.at(static_cast<std::size_t>(reason)).add();
+  stats_.total_seconds.observe(seconds(now - stream.accepted));
+  forget(stream);
+}
+
+void Core::forget(Stream& stream) {
+  set_alarm(stream, kNever);
+  --stream.model->count.at(static_cast<std::size_t>(stream.state));
+  by_number_.erase(stream.number);
+  streams_.erase(StreamId{stream.id});
+  publish_counts();
+}
+
+// Bookkeeping.
+
+void Core::enter(Stream& stream, State state) {
+  Model& model = *stream.model;
+  --model.count.at(static_cast<std::size_t>(stream.state));
+  ++model.count.at(static_cast<std::size_t>(state));
+  stream.state = state;
+  publish_counts();
+}
+
+void Core::publish_counts() {
+  const auto total = [this](State state) {
+    std::int64_t sum = 0;
+    for (const auto& model : models_) sum += model->in(state);
+    return sum;
+  };
+  stats_.streams_preparing.set(total(State::preparing));
+  stats_.streams_queued.set(total(State::queued));
+  stats_.streams_running.set(total(State::running));
+}
+
+void Core::set_alarm(Stream& stream, TimePoint at) {
+  if (stream.alarm != kNever) alarms_.erase({stream.alarm, stream.number});
+  stream.alarm = at;
+  if (at != kNever) alarms_.emplace(at, stream.number);
+}
+
+void Core::mark_grown(Stream& stream) {
+  if (stream.grown_in == wake_round_) return;
+  stream.grown_in = wake_round_;
+  grown_[stream.reply_to.edge].push_back(stream.id);
+}
+
+void Core::reply(const ReplyTo& to, std::variant<Accepted, Refused, CancelDone> body) {
+  effects_.push_back(Reply{.to = to, .body = std::move(body)});
+}
+
+Core::Model* Core::find_model(std::string_view name) {
+  if (name.empty()) return models_.size() == 1 ? models_.front().get() : nullptr;
+  const auto found = std::ranges::find_if(
+      models_, [&](const auto& model) { return name == model->name || name == model->full_name; });
+  return found == models_.end() ? nullptr : found->get();
+}
+
+Core::Model& Core::model_of(ModelIndex index) {
+  return *models_.at(index.value);
+}
+
+Core::Stream* Core::find(std::uint64_t number) {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+}  // namespace seedance::core

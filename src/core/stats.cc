@@ -1,0 +1,52 @@
+#include "core/stats.h"
+
+namespace seedance::core {
+
+using observe::append_counter;
+using observe::append_family;
+using observe::append_gauge;
+using observe::append_histogram;
+using observe::append_sample;
+
+void append_text(std::string& out, const Stats& stats) {
+  append_counter(out, "seedance_streams_accepted_total", "Requests that became streams.",
+                 stats.streams_accepted.value());
+  append_family(out, "seedance_streams_ended_total", "Streams that ended, by finish reason.",
+                "counter");
+  for (std::size_t i = 0; i < kFinishReasonCount; ++i) {
+    const observe::Label label{"reason", name(static_cast<stream::FinishReason>(i))};
+    append_sample(out, "seedance_streams_ended_total", {&label, 1},
+                  static_cast<double>(stats.streams_ended.at(i).value()));
+  }
+  append_family(out, "seedance_requests_refused_total",
+                "Requests that did not become streams, by error code.", "counter");
+  for (std::size_t i = 0; i < kErrorCodeCount; ++i) {
+    if (stats.refused.at(i).value() == 0) continue;
+    const observe::Label label{"code", name(static_cast<ErrorCode>(i))};
+    append_sample(out, "seedance_requests_refused_total", {&label, 1},
+                  static_cast<double>(stats.refused.at(i).value()));
+  }
+  append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
+                 stats.tokens_prompt.value());
+  append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
+                 stats.tokens_generated.value());
+  append_counter(out, "seedance_engine_restarts_total",
+                 "Engines that became ready again after a death.", stats.engine_restarts.value());
+  append_gauge(out, "seedance_streams_preparing", "Requests at a vocabulary process.",
+               static_cast<double>(stats.streams_preparing.value()));
+  append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",
+               static_cast<double>(stats.streams_queued.value()));
+  append_gauge(out, "seedance_streams_running", "Streams in an engine.",
+               static_cast<double>(stats.streams_running.value()));
+  append_histogram(out, "seedance_queue_seconds", "Accepted until prefill began.",
+                   stats.queue_seconds);
+  append_histogram(out, "seedance_prefill_seconds", "Prefill until the first token was sampled.",
+                   stats.prefill_seconds);
+  append_histogram(out, "seedance_ttft_seconds", "Accepted until the first token was committed.",
+                   stats.ttft_seconds);
+  append_histogram(out, "seedance_inter_token_seconds", "Between committed tokens of one stream.",
+                   stats.inter_token_seconds);
+  append_histogram(out, "seedance_stream_seconds", "Accepted until the end.", stats.total_seconds);
+}
+
+}  // namespace seedance::core
