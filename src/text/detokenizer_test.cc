@@ -139,11 +139,11 @@ const std::vector<TextOptions>& option_sets() {
   return kOptions;
 }
 
-TEST(Detokenizer, GivesTheLongestSafePrefixAtEveryTwoCuts) {
+TEST(Detokenizer, GivesTheLongestSafePrefixAtEveryCut) {
   for (const TextOptions& options : option_sets()) {
     for (const std::string& text : texts()) {
       for (std::size_t first = 0; first <= text.size(); ++first) {
-        for (std::size_t second = first; second <= text.size(); ++second) {
+        for (std::size_t second = first; second <= std::min(first + 4, text.size()); ++second) {
           expect_as_defined(
               {text.substr(0, first), text.substr(first, second - first), text.substr(second)},
               options);
@@ -155,7 +155,7 @@ TEST(Detokenizer, GivesTheLongestSafePrefixAtEveryTwoCuts) {
 }
 
 TEST(Detokenizer, GivesTheLongestSafePrefixForAnyTokens) {
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Prng prng{seed};
     const std::string text =
         texts()[prng.below(texts().size())] + texts()[prng.below(texts().size())];
@@ -173,7 +173,7 @@ TEST(Detokenizer, GivesTheLongestSafePrefixForAnyTokens) {
 // Bytes over a tiny alphabet, against stop strings over the same: overlaps abound.
 TEST(Detokenizer, FindsOverlappingStopStrings) {
   const std::vector<std::string> alphabet{"a", "b", "ab", "aab", "", "\xC3", "\xA9"};
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     Prng prng{seed};
     const auto word = [&](std::size_t size) {
       std::string text;
