@@ -66,7 +66,6 @@ struct Terminal {
   Timing timing = {};
   Sha256 sha256 = {};                          // Of the whole visible text.
   std::optional<Problem> problem = {};         // Exactly when reason is error.
-  std::optional<std::string> stopped_by = {};  // The stop string that was found, if one was.
 
   friend bool operator==(const Terminal&, const Terminal&) = default;
 };
