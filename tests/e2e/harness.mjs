@@ -1,0 +1,177 @@
+// Starts real servers and talks to them; used by every end-to-end test.
+//
+// SEEDANCE_BINARY is the program, SEEDANCE_TEST_MODEL a GGUF file.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import WebSocket from 'ws';
+
+export const binary = process.env.SEEDANCE_BINARY ?? '../../build/release/seedance';
+export const model = process.env.SEEDANCE_TEST_MODEL;
+
+// A running server. `stop()` ends it and gives its exit code.
+export class Server {
+  static async start(...flags) {
+    const server = new Server();
+    server.home = mkdtempSync(join(tmpdir(), 'seedance-e2e-'));
+    const args = ['serve', '--port', '0', '--data-dir', server.home, '--json', ...flags];
+    server.process = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    server.stderr = '';
+    server.process.stderr.on('data', (bytes) => (server.stderr += bytes));
+    server.exited = new Promise((resolve) =>
+      server.process.on('exit', (code, signal) => resolve(code ?? signal)));
+    const lines = createInterface({ input: server.process.stdout });
+    const url = new Promise((resolve) => lines.on('line', (line) => {
+      const found = /"url":\s*"(http:[^"]+)"/.exec(line);
+      if (found) resolve(found[1]);
+    }));
+    server.url = await Promise.race([
+      url,
+      server.exited.then((code) => {
+        throw new Error(`server ended with ${code}: ${server.stderr}`);
+      }),
+    ]);
+    return server;
+  }
+
+  static scripted(script, ...flags) {
+    return Server.start('--engine', script ? `scripted:${script}` : 'scripted', ...flags);
+  }
+
+  static real(...flags) {
+    if (!model) throw new Error('SEEDANCE_TEST_MODEL names no model file');
+    return Server.start('--model', model, ...flags);
+  }
+
+  async stop(signal = 'SIGTERM') {
+    this.process.kill(signal);
+    const code = await this.exited;
+    rmSync(this.home, { recursive: true, force: true });
+    return code;
+  }
+
+  get(path, options) {
+    return fetch(this.url + path, options);
+  }
+
+  post(path, body, headers = {}) {
+    return fetch(this.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  }
+
+  connect(options) {
+    return Client.connect(this.url, options);
+  }
+
+  // Resolves when the server says that it is ready, asking as fast as it answers.
+  async ready() {
+    while ((await this.get('/readyz')).status !== 200) await new Promise(setImmediate);
+  }
+
+  // The pids of its children whose command line holds `word`.
+  children(word) {
+    return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
+      try {
+        const parent = /^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+        return Number(parent?.[1]) === this.process.pid &&
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
+      } catch {
+        return false;  // It ended while we looked.
+      }
+    }).map(Number);
+  }
+}
+
+// One native WebSocket connection; keeps every message by the stream's client id.
+export class Client {
+  static async connect(url, { protocol = 'seedance.v2+json', headers = {} } = {}) {
+    const client = new Client();
+    client.messages = [];
+    client.waiting = [];
+    client.socket = new WebSocket(`${url.replace('http', 'ws')}/ws/inference`, protocol, { headers });
+    client.socket.on('message', (bytes, isBinary) => {
+      client.messages.push(isBinary ? parseFrame(bytes) : JSON.parse(bytes.toString()));
+      client.#check();
+    });
+    client.closed = new Promise((resolve) => client.socket.on('close', (code, reason) => {
+      client.gone = true;
+      client.#check();
+      resolve({ code, reason: reason.toString() });
+    }));
+    await new Promise((resolve, reject) => {
+      client.socket.on('open', resolve);
+      client.socket.on('error', reject);
+      client.socket.on('unexpected-response', (_, response) =>
+        reject(Object.assign(new Error(`HTTP ${response.statusCode}`), { status: response.statusCode })));
+    });
+    return client;
+  }
+
+  send(message) {
+    this.socket.send(JSON.stringify(message));
+  }
+
+  // The first message, past or future, for which `wanted` holds.
+  async until(wanted) {
+    const found = this.messages.find(wanted);
+    if (found) return found;
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ wanted, resolve, reject });
+      this.#check();
+    });
+  }
+
+  // Asks and reads to the end: { accepted, chunks, done, text }, or { error }.
+  async infer(request) {
+    this.send({ type: 'INFER_REQ', ...request });
+    return this.finish(request.id);
+  }
+
+  async finish(id) {
+    const end = await this.until((m) => m.id === id && ['INFER_DONE', 'ERROR'].includes(m.type));
+    const mine = this.messages.filter((m) => m.id === id);
+    const chunks = mine.filter((m) => m.type === 'INFER_CHUNK');
+    return {
+      accepted: mine.find((m) => m.type === 'ACCEPTED'),
+      chunks,
+      text: chunks.map((chunk) => chunk.text).join(''),
+      done: end.type === 'INFER_DONE' ? end : undefined,
+      error: end.type === 'ERROR' ? end : undefined,
+    };
+  }
+
+  close() {
+    this.socket.close(1000);
+    return this.closed;
+  }
+
+  #check() {
+    this.waiting = this.waiting.filter(({ wanted, resolve, reject }) => {
+      const found = this.messages.find(wanted);
+      if (found) resolve(found);
+      else if (this.gone) reject(new Error('the connection closed first'));
+      return !found && !this.gone;
+    });
+  }
+}
+
+// A binary chunk (docs/formats/protocol.md) as an object.
+function parseFrame(bytes) {
+  if (bytes.readUInt16BE(0) !== 0x464d || bytes[2] !== 2) throw new Error('not an FM frame');
+  const flags = bytes[3];
+  const payload = bytes.subarray(16, 16 + bytes.readUInt32BE(12));
+  const n = payload.readUInt16BE(0);
+  let at = 2;
+  const tokens = [];
+  if (flags & 8) for (let i = 0; i < n; i++, at += 4) tokens.push(payload.readInt32BE(at));
+  if (flags & 16) at += 4 * n;
+  return {
+    type: 'INFER_CHUNK', channel: bytes.readUInt32BE(4), seq: bytes.readUInt32BE(8), n, flags, tokens,
+    text: new TextDecoder('utf-8', { fatal: true }).decode(payload.subarray(at)),
+  };
+}
