@@ -1,0 +1,57 @@
+# Thin verbs. Each gets what it needs on a fresh Debian 12 machine, as root or with sudo, and is
+# quick when there is nothing to do.
+#
+#   make            release build: build/release/seedance
+#   make demo       builds, starts a server, streams from it over WebSocket and SSE
+#   make serve      runs the server; ARGS="--model PATH ..." goes to it
+#   make test       unit tests and end-to-end tests
+#   make lint       every rule that a machine can check; make format repairs the layout
+#   make bench      compares with llama.cpp's own server; ARGS goes to bench/run.py
+#   make asan tsan  unit tests under sanitizers; make fuzz gives each decoder ten seconds
+#   make setup      only gets the packages, llama.cpp and Node
+#   make clean      removes build/; make distclean removes .deps/ as well
+#
+# MODEL=PATH is the model of demo and serve. SEEDANCE_CUDA=1 and SEEDANCE_LLAMA_DIR=DIR choose
+# another llama.cpp.
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := release
+.PHONY: release demo serve test lint format bench asan tsan fuzz setup clean distclean help
+.NOTPARALLEL:
+
+release:
+	@tools/build.sh release
+
+demo: release
+	@tools/demo
+
+serve: release
+	@build/release/seedance serve $(if $(MODEL),--model $(MODEL)) $(ARGS)
+
+test:
+	@tools/test.sh release
+
+lint:
+	@tools/lint.sh
+
+format:
+	@tools/setup --lint
+	@git ls-files -co --exclude-standard '*.cc' '*.h' | xargs -r clang-format-19 -i
+
+bench: release
+	@tools/setup --bench
+	@bench/run.py $(ARGS)
+
+asan tsan fuzz:
+	@tools/test.sh $@
+
+setup:
+	@tools/setup --node
+
+clean:
+	rm -rf build
+
+distclean: clean
+	rm -rf .deps tools/node/node_modules tests/e2e/node_modules
+
+help:
+	@sed -n '/^# *make/s/^# *//p' Makefile

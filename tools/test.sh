@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# tools/test.sh PRESET: builds the preset and runs its unit tests; with release, the end-to-end
+# tests too. Appends 'name passed failed' lines to the file that SEEDANCE_TALLY names.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly preset=$1
+readonly tally=${SEEDANCE_TALLY:-/dev/null}
+failed_any=0
+
+# count NAME PASSED FAILED
+count() {
+  echo "$1: $2 passed, $3 failed"
+  echo "$1 $2 $3" >>"$tally"
+  (($3 == 0)) || failed_any=1
+}
+
+unit_tests() {
+  local log=build/$preset/test.log status=0 total failed
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" 2>&1 | tee "$log" || status=$?
+  # "98% tests passed, 1 tests failed out of 50"
+  read -r failed total < <(sed -nE 's/.*tests passed, ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$log") || true
+  if ((status != 0 && ${failed:-0} == 0)); then failed=1; fi
+  count "unit ($preset)" $((${total:-$failed} - failed)) "$failed"
+}
+
+end_to_end_tests() {
+  tap_count() { sed -nE "s/^# $1 ([0-9]+)\$/\1/p" "$log" | grep . || echo 0; }
+
+  local log=build/$preset/e2e.tap status=0 all passed skipped failed
+  tools/setup --node
+  .deps/bin/node --test --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=tap --test-reporter-destination="$log" tests/e2e/*.test.mjs || status=$?
+  all=$(tap_count tests) passed=$(tap_count pass) skipped=$(tap_count skipped)
+  failed=$((all - passed - skipped))
+  if ((status != 0 && failed == 0)); then failed=1; fi
+  count "end to end" "$passed" "$failed"
+}
+
+tools/build.sh "$preset"
+unit_tests
+[[ $preset != release ]] || end_to_end_tests
+exit "$failed_any"
