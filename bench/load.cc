@@ -84,7 +84,7 @@ struct Stream {
   Socket socket;
   std::unique_ptr<Protocol> protocol;
   bool asking = false;
-  std::uint64_t frames = 0;
+  std::uint64_t round = 0;  // Requests that it has finished.
   std::uint64_t tokens = 0;
   Time issued;
   Time first;
@@ -159,7 +159,7 @@ Result<void> Load::flush(Stream& stream) {
 Result<void> Load::ask(Stream& stream) {
   stream.protocol->ask(make_ask());
   stream.asking = true;
-  stream.frames = stream.tokens = 0;
+  stream.tokens = 0;
   stream.issued = Clock::now();
   report_.on_issued(stream.issued);
   return flush(stream);
@@ -176,9 +176,12 @@ Result<void> Load::next_request(Stream& stream) {
 
 Result<void> Load::on_event(Stream& stream, const Event& event, Time now) {
   if (const auto* tokens = std::get_if<Tokens>(&event)) {
-    report_.on_tokens(tokens->count, stream.frames, stream.frames > 0 ? stream.last : stream.issued,
-                      now);
-    if (stream.frames++ == 0) stream.first = now;
+    if (stream.tokens == 0) {
+      stream.first = now;
+      report_.on_first_tokens(tokens->count, stream.round, stream.issued, now);
+    } else {
+      report_.on_tokens(tokens->count, stream.last, now);
+    }
     stream.tokens += tokens->count;
     stream.last = now;
     return {};
@@ -187,6 +190,7 @@ Result<void> Load::on_event(Stream& stream, const Event& event, Time now) {
   if (!stream.asking) return {};
   stream.asking = false;
   report_.on_finished(std::get<Finished>(event), stream.tokens, stream.issued, stream.first, now);
+  ++stream.round;
   return {};
 }
 

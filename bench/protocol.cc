@@ -63,7 +63,8 @@ class Sse final : public Protocol {
   explicit Sse(const Target& target) : target_(target) {}
 
   bool ready() const override { return true; }
-  bool reusable() const override { return reusable_; }
+  // One connection a request: llama-server may close a kept one just as the next request is sent.
+  bool reusable() const override { return false; }
 
   void ask(const Ask& ask) override {
     const std::string body =
@@ -71,7 +72,7 @@ class Sse final : public Protocol {
                     body_of(ask, target_));
     output_ += fmt::format(
         "POST /v1/completions HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\n"
-        "Content-Length: {}\r\n\r\n{}",
+        "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
         target_.host, target_.port, body.size(), body);
     part_ = Part::kHead;
     tokens_ = 0;
@@ -135,7 +136,6 @@ class Sse final : public Protocol {
       events.emplace_back(Failed{fmt::format("{} {}", head.substr(0, head.find('\r')), rest)});
     }
     const bool chunked = fields.find("transfer-encoding: chunked") != std::string::npos;
-    reusable_ = chunked && fields.find("connection: close") == std::string::npos;
     part_ = chunked ? Part::kChunkSize : Part::kPlain;
   }
 
@@ -164,7 +164,6 @@ class Sse final : public Protocol {
 
   const Target& target_;
   Part part_ = Part::kHead;
-  bool reusable_ = true;
   std::size_t chunk_left_ = 0;
   std::uint64_t tokens_ = 0;
   std::string input_;

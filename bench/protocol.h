@@ -52,7 +52,7 @@ class Protocol {
 
   // False until a handshake, where there is one, is over.
   virtual bool ready() const = 0;
-  // False once the server has said that it closes the connection after this request.
+  // Whether the connection can carry another request.
   virtual bool reusable() const = 0;
   virtual void ask(const Ask& ask) = 0;
   // Appends what the bytes mean to `events`.

@@ -55,15 +55,16 @@ void Report::count_tokens(std::uint64_t count) {
   if (steady()) window_tokens_ += count;
 }
 
-void Report::on_tokens(std::uint64_t count, std::uint64_t frame, Time since, Time now) {
+void Report::on_first_tokens(std::uint64_t count, std::uint64_t round, Time issued, Time now) {
   ++frames_;
   count_tokens(count);
-  if (!steady()) return;
-  if (frame > 0) {
-    gap_ms_.push_back(ms(now - since));
-  } else if (since >= window_begin_) {
-    ttft_ms_.push_back(ms(now - since));
-  }
+  if (round > 0) ttft_ms_.push_back(ms(now - issued));
+}
+
+void Report::on_tokens(std::uint64_t count, Time last, Time now) {
+  ++frames_;
+  count_tokens(count);
+  if (steady()) gap_ms_.push_back(ms(now - last));
 }
 
 void Report::on_finished(const Finished& finished, std::uint64_t counted, Time issued, Time first,

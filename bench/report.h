@@ -15,17 +15,17 @@ using Time = Clock::time_point;
 
 // Collects a run of `streams` closed loops. The steady window lasts from the end of as many
 // requests as there are streams until the last request is issued: streams that run in step are
-// cut at the same phase of their round at both ends. Rates and gaps count inside the window,
-// waits for the first token for requests issued in it.
+// cut at the same phase of their round at both ends. Rates and gaps count inside the window;
+// waits for the first token count for all but the first request of each stream.
 class Report {
  public:
   Report(std::uint64_t streams, std::uint64_t requests) : streams_(streams), requests_(requests) {}
 
   void on_issued(Time now);
-  // `frame` is 0 for a request's first frame; `since` is then the time of issue, else the time
-  // of the frame before.
-  void on_tokens(std::uint64_t count, std::uint64_t frame, Time since, Time now);
-  // `counted` tokens went through on_tokens, `first` is when the first of them came.
+  // The first tokens of a request issued at `issued`, the `round`-th of its stream from 0.
+  void on_first_tokens(std::uint64_t count, std::uint64_t round, Time issued, Time now);
+  // Later tokens; the frame before came at `last`.
+  void on_tokens(std::uint64_t count, Time last, Time now);
   void on_finished(const Finished& finished, std::uint64_t counted, Time issued, Time first,
                    Time now);
   void on_failed(std::string why);

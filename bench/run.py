@@ -5,10 +5,11 @@
   run.py overhead    what the server adds to the worker's own time to the first token
   run.py idle        resident memory of 1,000 idle WebSocket connections
 
-Prints tables and writes build/bench/<command>.json.
+Prints tables and writes build/bench/*.json.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -22,17 +23,19 @@ import idle
 import servers
 
 OUT = servers.ROOT / "build/bench"
-PEER_EXTRA = '"cache_prompt":false'
-GREEDY_EXTRA = PEER_EXTRA + ',"samplers":["temperature"]'
-# Name: (starts a server, API, members added to each request). llama-server is measured in every
-# form that could be its best and is compared by the one that is, at each number of streams.
+# Name: (starts a server, API, members added to each request). llama-server is measured in each form
+# that is its best somewhere and is compared by the one that is, at each number of streams. It
+# needs a bare top_k to choose greedily at the least cost, and would else reuse the last prompt.
+PEER_EXTRA = '"cache_prompt":false,"top_k":1'
 SUBJECTS = {
     "seedance/native": (servers.seedance, "native", ""),
     "seedance/sse": (servers.seedance, "sse", ""),
-    "llama-server/split": (lambda *a: servers.llama_server(*a, unified=False), "sse", PEER_EXTRA),
-    "llama-server/split/greedy": (lambda *a: servers.llama_server(*a, unified=False), "sse",
-                                  GREEDY_EXTRA),
-    "llama-server/unified": (lambda *a: servers.llama_server(*a, unified=True), "sse", PEER_EXTRA),
+    "llama-server": (servers.llama_server, "sse", PEER_EXTRA),
+    "llama-server/unified": (
+        functools.partial(servers.llama_server, flags=("--kv-unified",)), "sse", PEER_EXTRA),
+    "llama-server/backend-sampling": (
+        functools.partial(servers.llama_server, flags=("--no-kv-unified", "--backend-sampling")),
+        "sse", PEER_EXTRA),
 }
 RAW = "batched-bench"
 
@@ -47,9 +50,10 @@ def model_file(name):
     return str(path)
 
 
-def requests_for(streams, rounds):
+def requests_for(streams, args, model):
     """Enough for a steady window: the first and the last round lie outside it."""
-    return max(rounds * streams, 8 * rounds)
+    small = os.path.getsize(model) < 100e6
+    return args.rounds * max(streams, 20 if small else 5)
 
 
 def measure(args, binaries, model, samples):
@@ -59,9 +63,9 @@ def measure(args, binaries, model, samples):
         with start(binaries, model, args) as server:
             for streams in args.streams:
                 result = servers.load(binaries, server, api, streams,
-                                      requests_for(streams, args.rounds), extra)
+                                      requests_for(streams, args, model), extra)
                 samples.setdefault((subject, streams), []).append(result)
-                print(f"  {subject:28}{streams:4}{result['tokens_per_s']:9.0f} tokens/s", flush=True)
+                print(f"  {subject:30}{streams:4}{result['tokens_per_s']:9.0f} tokens/s", flush=True)
     raw = servers.batched_bench(binaries, model, args, args.streams)
     for streams, rates in raw.items():
         for rate in rates:
@@ -126,7 +130,6 @@ def write(name, args, content):
 
 
 def compare(args, binaries):
-    results = {}
     for model in args.models:
         file, samples = model_file(model), {}
         for repetition in range(args.repeat):
@@ -134,9 +137,9 @@ def compare(args, binaries):
             measure(args, binaries, file, samples)
         medians = {key: summary(runs) for key, runs in samples.items()}
         print_tables(model, args, medians)
-        results[model] = [{"subject": subject, "streams": streams, "median": medians[subject, streams],
-                           "runs": runs} for (subject, streams), runs in samples.items()]
-    write("compare", args, {"models": results})
+        rows = [{"subject": subject, "streams": streams, "median": medians[subject, streams],
+                 "runs": runs} for (subject, streams), runs in samples.items()]
+        write(f"compare-{pathlib.Path(model).stem}", args, {"model": model, "rows": rows})
 
 
 def overhead(args, binaries):

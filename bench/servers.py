@@ -101,14 +101,13 @@ def seedance(binaries, model, args):
 
 
 @contextlib.contextmanager
-def llama_server(binaries, model, args, unified):
+def llama_server(binaries, model, args, flags=("--no-kv-unified",)):
     """The peer at its best: no page, no request log, no host cache of finished prompts."""
     port = free_port()
     command = [binaries.llama_server, "-m", model, "--host", "127.0.0.1", "--port", str(port),
                "-t", str(args.threads), "-np", str(args.parallel),
                "-c", str(args.parallel * args.context),
-               "--kv-unified" if unified else "--no-kv-unified",
-               "--no-ui", "--cache-ram", "0", "--log-disable"]
+               "--no-ui", "--cache-ram", "0", "--log-disable", *flags]
     with running(command, port, "/health") as server:
         yield server
 
