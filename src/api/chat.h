@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "api/openai.h"
 #include "api/request.h"
+#include "api/sse_events.h"
 #include "core/messages.h"
 #include "stream/token_log.h"
 
@@ -41,7 +42,7 @@ std::span<const FieldRule> chat_fields();
 // Owned by the connection that reads the stream; belongs to its thread.
 class ChatSseView {
  public:
-  ChatSseView(AnswerHead head, ChatOptions options, BodyFraming framing);
+  ChatSseView(const AnswerHead& head, const ChatOptions& options, BodyFraming framing);
 
   // Appends what lies between cursor and head as one piece of the body and
   // moves the cursor behind it. Stops after the event with which `out` has
@@ -50,13 +51,13 @@ class ChatSseView {
               std::size_t bytes_max) const;
 
  private:
+  void append_role(std::string& out) const;
   void append_delta(const stream::TokenLog& log, Offset from, Offset to, std::string& out) const;
-  void append_end(const stream::TokenLog& log, std::string& out) const;
+  void append_end(const stream::Terminal& terminal, std::string& out) const;
 
-  AnswerHead head_;
-  std::string begin_;  // Of every event: all up to the choices.
-  ChatOptions options_;
-  BodyFraming framing_;
+  SseEvents events_;
+  std::shared_ptr<const text::PieceTable> pieces_;  // Shared as in AnswerHead.
+  bool logprobs_;
 };
 
 // The whole response to a request without `stream`, from a log that is done: a

@@ -3,13 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "api/openai.h"
 #include "api/request.h"
+#include "api/sse_events.h"
 #include "core/messages.h"
 #include "stream/token_log.h"
 
@@ -37,27 +38,35 @@ Parsed<CompletionRequest> parse_completion(std::string_view body);
 // The fields of a request and what becomes of each.
 std::span<const FieldRule> completion_fields();
 
+// Characters (code points) of the text before a token, which text_offset counts.
+// Remembers the last answer, so that the text is not read again from its
+// beginning for every chunk.
+class CharacterCount {
+ public:
+  std::uint64_t before(const stream::TokenLog& log, Offset at);
+
+ private:
+  Offset at_;
+  std::uint64_t count_ = 0;
+};
+
 // One stream as text_completion events; see ChatSseView, whose protocol it has,
 // but for the role.
 class CompletionSseView {
  public:
-  CompletionSseView(AnswerHead head, CompletionOptions options, BodyFraming framing);
+  CompletionSseView(const AnswerHead& head, const CompletionOptions& options, BodyFraming framing);
 
   void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
               std::size_t bytes_max);
 
  private:
   void append_text(const stream::TokenLog& log, Offset from, Offset to, std::string& out);
-  void append_end(const stream::TokenLog& log, std::string& out) const;
+  void append_end(const stream::Terminal& terminal, std::string& out) const;
 
-  AnswerHead head_;
-  std::string begin_;  // Of every event: all up to the choices.
-  CompletionOptions options_;
-  BodyFraming framing_;
-  // Characters of the text before `counted_`, so that text_offset, which counts
-  // characters, need not read the text again from its beginning.
-  Offset counted_;
-  std::uint64_t characters_ = 0;
+  SseEvents events_;
+  std::shared_ptr<const text::PieceTable> pieces_;  // Shared as in AnswerHead.
+  bool logprobs_;
+  CharacterCount characters_;
 };
 
 // The whole response to a request without `stream`, from a log that is done.

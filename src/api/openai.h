@@ -13,7 +13,6 @@
 #include "base/time.h"
 #include "core/messages.h"
 #include "stream/record.h"
-#include "stream/token_log.h"
 #include "text/piece_table.h"
 #include "wire/json.h"
 
@@ -57,23 +56,11 @@ struct AnswerHead {
   explicit AnswerHead(const core::Accepted& accepted);
 };
 
-// Appends a comment line, so that proxies see life while there are no tokens.
+// Appends a comment line as one piece of a body, so that proxies see life while
+// there are no tokens.
 void append_keepalive(std::string& out, BodyFraming framing);
 
 // For the views of this module.
-
-// Appends one piece of a streamed body: construct, append to `out`, close().
-class BodyPiece {
- public:
-  BodyPiece(std::string& out, BodyFraming framing);
-  void close();
-  void close_last();  // Also ends the body.
-
- private:
-  std::string& out_;
-  std::size_t begin_;
-  BodyFraming framing_;
-};
 
 // OpenAI's finish_reason; nothing for an ending that is an error there.
 std::optional<std::string_view> finish_reason(stream::FinishReason reason);
@@ -84,7 +71,8 @@ Problem failure(const stream::Terminal& terminal);
 // Appends {"error":{...}}.
 void append_error_object(std::string& out, const Problem& problem);
 
-// Appends {"prompt_tokens":...}.
-void append_usage(wire::JsonWriter& json, const stream::Usage& usage);
+// Appends the first members of every object: id, object, created and model.
+void append_head(wire::JsonWriter& json, const AnswerHead& head, std::string_view id_prefix,
+                 std::string_view object);
 
 }  // namespace seedance::api

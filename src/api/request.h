@@ -70,8 +70,7 @@ class Fields {
   const boost::json::value* find(std::string_view name) const;
 
   // `what` continues the sentence that begins with the field's name.
-  void refuse(std::string_view name, std::string_view what,
-              ErrorCode code = ErrorCode::invalid_request);
+  void refuse(std::string_view name, std::string_view what);
   void refuse(Problem problem);
 
   bool ok() const { return !problem_; }
@@ -93,6 +92,13 @@ void read_seed(Fields& fields, core::GenerateRequest& request);
 void read_text_options(Fields& fields, text::TextOptions& options);  // stop, boundary.
 void read_logit_bias(Fields& fields, engine::Sampling& sampling);
 void read_model(Fields& fields, core::GenerateRequest& request);
+
+// OpenAI's `stream` and `stream_options`.
+struct StreamOptions {
+  bool stream = false;
+  bool include_usage = false;
+};
+StreamOptions read_stream_options(Fields& fields);
 
 // A string or an array of token ids.
 std::optional<text::PromptInput> read_prompt(Fields& fields, const boost::json::value& value);
