@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -118,7 +119,7 @@ struct HttpField {
 
 // Appends status line, headers and the empty line. Adds nothing of its own.
 void append_response_head(std::string& out, int status, std::initializer_list<HttpField> headers);
-void append_response_head(std::string& out, int status, const std::vector<HttpField>& headers);
+void append_response_head(std::string& out, int status, std::span<const HttpField> headers);
 
 // Appends a whole response; adds Content-Length.
 void append_response(std::string& out, int status, std::initializer_list<HttpField> headers,

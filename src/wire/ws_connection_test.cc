@@ -264,12 +264,10 @@ TEST(WsConnection, GivesAnUnfinishedMessageADeadlineThatProgressDoesNotMove) {
     EXPECT_EQ(server.deadline(), kStart + 15s);  // The heartbeat comes first.
     TimePoint now = kStart;
     for (; now < kStart + 60s; now += 10s) {
-      feed(server, frame(Opcode::text, "", Fin::no).substr(0, 0), now);
-      server.on_unblocked(now);
       server.on_time(now);
       EXPECT_EQ(drain(server), Events{});
       server.on_blocked(now);
-      server.on_unblocked(now);
+      server.on_unblocked(now);  // Keeps the heartbeat quiet.
     }
     server.on_time(kStart + 60s);
     EXPECT_EQ(drain(server), Events{"closed 1008 message not finished in time"});
