@@ -1,0 +1,80 @@
+#include "scripted/narrator.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "base/random.h"
+#include "scripted/phrases.h"
+
+namespace seedance::scripted {
+namespace {
+
+constexpr std::uint64_t kParagraphSentences = 4;
+
+// What an echo says: the last message of the user, or the prompt when it is no
+// chat, without control tokens. Never empty.
+std::vector<TokenId> echo(const Vocabulary& vocabulary, std::span<const TokenId> prompt) {
+  const auto user = std::find(prompt.rbegin(), prompt.rend(), kUser);
+  if (user != prompt.rend()) {
+    const auto begin = user.base();  // After the marker.
+    prompt = {begin, std::find(begin, prompt.end(), kTurnEnd)};
+  }
+  std::vector<TokenId> tokens;
+  std::ranges::copy_if(prompt, std::back_inserter(tokens), [&](TokenId token) {
+    return vocabulary.pieces().kind(token) == text::PieceKind::text;
+  });
+  if (tokens.empty()) tokens = vocabulary.encode(".");
+  return tokens;
+}
+
+}  // namespace
+
+Narrator::Narrator(const Vocabulary& vocabulary, const Script& script,
+                   std::span<const TokenId> prompt, Ending ending)
+    : vocabulary_(&vocabulary), mode_(script.mode), hash_(script.seed) {
+  for (const TokenId token : prompt) absorb(token);
+  planned_ = mode_ == Mode::echo ? echo(vocabulary, prompt) : vocabulary.encode(sentence());
+  end_at_ = mode_ == Mode::echo ? planned_.size() : script.length - 1;
+  if (ending == Ending::never) end_at_ = std::numeric_limits<std::uint64_t>::max();
+}
+
+void Narrator::take(TokenId token) {
+  absorb(token);
+  ++said_;
+  if (++at_ < planned_.size()) return;
+  at_ = 0;
+  ++sentences_;
+  if (mode_ == Mode::prose) planned_ = vocabulary_->encode(sentence());
+}
+
+void Narrator::absorb(TokenId token) {
+  hash_ = counter_random(hash_, static_cast<std::uint32_t>(token.value));
+}
+
+// The next sentence, with what separates it from the one before.
+std::string Narrator::sentence() const {
+  std::uint64_t draws = 0;
+  const auto below = [&](std::size_t bound) {
+    return static_cast<std::size_t>(counter_random(hash_, draws++) % bound);
+  };
+  const auto one_of = [&](const auto& phrases) { return phrases[below(phrases.size())]; };
+
+  std::string text;
+  if (sentences_ > 0) text += sentences_ % kParagraphSentences == 0 ? "\n\n" : " ";
+  text += one_of(kOpenings);
+  text += ' ';
+  text += one_of(kActions);
+  if (below(4) > 0) {
+    text += ' ';
+    text += one_of(kPlaces);
+  }
+  text += one_of(kClosings);
+  if (below(6) == 0) {
+    text += ' ';
+    text += one_of(kOrnaments);
+  }
+  return text;
+}
+
+}  // namespace seedance::scripted

@@ -1,0 +1,232 @@
+#include "scripted/scripted_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+
+namespace seedance::scripted {
+namespace {
+
+using engine::Cancel;
+using engine::Job;
+using engine::JobEnd;
+using engine::JobId;
+
+std::size_t total_tokens(const Job& job) {
+  return job.prompt.size() + job.committed.size();
+}
+
+// The chosen token has more than half of the probability; each further candidate
+// gets half of what is left.
+stream::TokenLogprobs make_logprobs(TokenId chosen, std::uint64_t draw, std::uint32_t top,
+                                    std::size_t vocabulary_size) {
+  const double share = 0.55 + 0.4 * counter_uniform(draw, 0);
+  stream::TokenLogprobs logprobs{.chosen = static_cast<float>(std::log(share)), .top = {}};
+  double left = 1 - share;
+  for (std::uint32_t i = 0; i < top; ++i) {
+    const auto id = (static_cast<std::size_t>(chosen.value) + i) % vocabulary_size;
+    const double probability = i == 0 ? share : left /= 2;
+    logprobs.top.push_back(
+        {TokenId{static_cast<std::int32_t>(id)}, static_cast<float>(std::log(probability))});
+  }
+  return logprobs;
+}
+
+}  // namespace
+
+ScriptedEngine::ScriptedEngine(const Script& script)
+    : script_(script), vocabulary_(script.context) {
+  events_.emplace_back(engine::Ready{
+      .context_tokens = script_.context,
+      .sequences_max = script_.sequences,
+      .vocabulary_size = static_cast<std::uint32_t>(vocabulary_.pieces().size()),
+  });
+}
+
+void ScriptedEngine::on_command(engine::Command command, TimePoint now) {
+  if (dead_) return;
+  if (auto* const job = std::get_if<Job>(&command)) {
+    accept(std::move(*job), now);
+  } else {
+    const auto& cancel = std::get<Cancel>(command);
+    drop(cancel.id, cancel.gen);
+  }
+  start_waiting(now);
+}
+
+void ScriptedEngine::on_time(TimePoint now) {
+  if (dead_) return;
+  std::vector<JobId> ready;
+  for (const auto& [due, id] : due_) {
+    if (due > now) break;
+    ready.push_back(id);
+  }
+  if (ready.empty()) return;
+  if (++steps_ == script_.die_at_step) return die();
+
+  engine::Step step;
+  for (const JobId id : ready) {
+    const auto at = running_.find(id);
+    Running& running = at->second;
+    if (running.narrator.said() == script_.fail_at_token) {
+      fail(id, running.job.gen,
+           {.code = ErrorCode::engine_failed, .message = "the script fails this token"});
+      finish(at);
+      continue;
+    }
+    step.tokens.push_back(say(running, now));
+    if (step.tokens.back().end != JobEnd::none) {
+      finish(at);
+    } else {
+      set_due(running, running.due + pause_before(running));
+    }
+  }
+  if (!step.tokens.empty()) events_.emplace_back(std::move(step));
+  start_waiting(now);
+}
+
+std::optional<engine::Event> ScriptedEngine::next() {
+  if (events_.empty()) return std::nullopt;
+  engine::Event event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+TimePoint ScriptedEngine::deadline() const {
+  return due_.empty() ? kNever : due_.begin()->first;
+}
+
+void ScriptedEngine::accept(Job job, TimePoint now) {
+  if (overtaken(job)) return;
+  drop(job.id, job.gen);
+  if (auto problem = why_not(job)) return fail(job.id, job.gen, *std::move(problem));
+  if (running_.size() < script_.sequences && waiting_.empty()) {
+    start(std::move(job), now);
+  } else {
+    waiting_.push_back(std::move(job));
+  }
+}
+
+// Whether a job of this id is here that is not older.
+bool ScriptedEngine::overtaken(const Job& job) const {
+  const auto at = running_.find(job.id);
+  if (at != running_.end()) return at->second.job.gen >= job.gen;
+  return std::ranges::any_of(
+      waiting_, [&](const Job& other) { return other.id == job.id && other.gen >= job.gen; });
+}
+
+std::optional<Problem> ScriptedEngine::why_not(const Job& job) const {
+  const auto invalid = [](std::string message) {
+    return Problem{.code = ErrorCode::invalid_request, .message = std::move(message)};
+  };
+  const auto unknown = [this](TokenId token) { return !vocabulary_.pieces().contains(token); };
+  if (job.prompt.empty()) return invalid("the prompt holds no token");
+  if (std::ranges::any_of(job.prompt, unknown) || std::ranges::any_of(job.committed, unknown)) {
+    return invalid("a token is not in the vocabulary");
+  }
+  if (job.committed.size() >= job.tokens_max) return invalid("no token is left to generate");
+  if (total_tokens(job) >= script_.context) {
+    return Problem{.code = ErrorCode::context_length_exceeded,
+                   .message = fmt::format("{} tokens leave no room in a context of {}",
+                                          total_tokens(job), script_.context),
+                   .numbers = {{"prompt_tokens", static_cast<std::int64_t>(total_tokens(job))},
+                               {"context_tokens", script_.context}}};
+  }
+  if (waiting_.size() >= kWaitingMax) {
+    return Problem{.code = ErrorCode::overloaded,
+                   .message = fmt::format("{} jobs wait already", waiting_.size())};
+  }
+  return std::nullopt;
+}
+
+// Ends the job of this id unless its generation is newer.
+void ScriptedEngine::drop(JobId id, Generation gen) {
+  const auto at = running_.find(id);
+  if (at != running_.end() && at->second.job.gen <= gen) finish(at);
+  std::erase_if(waiting_, [&](const Job& job) { return job.id == id && job.gen <= gen; });
+}
+
+void ScriptedEngine::start(Job job, TimePoint now) {
+  const JobId id = job.id;
+  const Duration prefill = script_.prefill * static_cast<std::int64_t>(total_tokens(job));
+  Narrator narrator{vocabulary_, script_, job.prompt,
+                    job.sampling.ignore_eos ? Ending::never : Ending::natural};
+  const std::uint64_t pace = narrator.draw();
+  for (const TokenId token : job.committed) narrator.take(token);
+  const auto [at, inserted] = running_.emplace(id, Running{.job = std::move(job),
+                                                           .narrator = std::move(narrator),
+                                                           .pace = pace,
+                                                           .started = now,
+                                                           .due = now + prefill});
+  set_due(at->second, at->second.due);
+}
+
+void ScriptedEngine::start_waiting(TimePoint now) {
+  while (!waiting_.empty() && running_.size() < script_.sequences) {
+    Job job = std::move(waiting_.front());
+    waiting_.pop_front();
+    start(std::move(job), now);
+  }
+}
+
+void ScriptedEngine::finish(RunningJobs::iterator at) {
+  due_.erase({at->second.due, at->first});
+  running_.erase(at);
+}
+
+void ScriptedEngine::fail(JobId id, Generation gen, Problem problem) {
+  events_.emplace_back(engine::JobFailed{.job = id, .gen = gen, .problem = std::move(problem)});
+}
+
+void ScriptedEngine::die() {
+  dead_ = true;
+  running_.clear();
+  due_.clear();
+  waiting_.clear();
+  events_.emplace_back(
+      engine::Failed{fmt::format("the script ends the engine at step {}", steps_)});
+}
+
+engine::StepToken ScriptedEngine::say(Running& running, TimePoint now) const {
+  const TokenId token = running.narrator.next();
+  const engine::Sampling& sampling = running.job.sampling;
+  engine::StepToken said{.job = running.job.id, .gen = running.job.gen, .token = token};
+  if (running.first) said.prefill = now - running.started;
+  if (sampling.logprobs) {
+    const std::uint32_t top = std::min(sampling.top_logprobs, engine::kTopLogprobsMax);
+    said.logprobs.push_back(
+        make_logprobs(token, running.narrator.draw(), top, vocabulary_.pieces().size()));
+  }
+  running.first = false;
+  running.narrator.take(token);
+  said.end = end_of(running, token);
+  return said;
+}
+
+JobEnd ScriptedEngine::end_of(const Running& running, TokenId token) const {
+  const std::uint64_t said = running.narrator.said();
+  if (token == kEnd) return JobEnd::stop;
+  if (said >= running.job.tokens_max) return JobEnd::length;
+  if (running.job.prompt.size() + said >= script_.context) return JobEnd::context;
+  return JobEnd::none;
+}
+
+// The pause before the token at the narrator's position.
+Duration ScriptedEngine::pause_before(const Running& running) const {
+  if (script_.rate == 0) return {};
+  const double swing = 2 * counter_uniform(running.pace, running.narrator.said()) - 1;
+  return Duration{std::llround(1e9 / script_.rate * (1 + script_.jitter * swing))};
+}
+
+void ScriptedEngine::set_due(Running& running, TimePoint due) {
+  due_.erase({running.due, running.job.id});
+  if (script_.stall && script_.stall->token == running.narrator.said()) due += script_.stall->time;
+  running.due = due;
+  due_.emplace(running.due, running.job.id);
+}
+
+}  // namespace seedance::scripted

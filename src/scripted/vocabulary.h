@@ -1,0 +1,55 @@
+// The vocabulary of the scripted engine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/id.h"
+#include "text/codec.h"
+#include "text/piece_table.h"
+#include "text/tokenizer.h"
+
+namespace seedance::scripted {
+
+// Tokens 0 to 255 are the bytes; then come these, then words and parts of
+// characters.
+inline constexpr TokenId kStart{256};
+inline constexpr TokenId kEnd{257};  // The only end token.
+inline constexpr TokenId kSystem{258};
+inline constexpr TokenId kUser{259};
+inline constexpr TokenId kAssistant{260};
+inline constexpr TokenId kTool{261};
+inline constexpr TokenId kTurnEnd{262};
+
+// Encodes by the longest piece that fits, so any text is some tokens and comes
+// back byte for byte. Pure and, once built, only read (any thread).
+class Vocabulary {
+ public:
+  // `context_tokens` is only reported.
+  explicit Vocabulary(std::uint32_t context_tokens);
+
+  const text::PieceTable& pieces() const { return ready_.pieces; }
+
+  // What a vocabulary process says first.
+  const text::VocabularyReady& ready() const { return ready_; }
+
+  std::vector<TokenId> encode(std::string_view text) const;
+
+  // Text and chats begin with kStart; in a chat each message is the marker of
+  // its role (developer counts as system), the content and kTurnEnd, and kAssistant
+  // comes last. No markers are read from text.
+  text::PrepareReply prepare(const text::PrepareRequest& request) const;
+
+ private:
+  void add_word(std::string_view word);
+  void add_piece(std::string_view piece);
+
+  text::VocabularyReady ready_;
+  std::map<std::string, TokenId, std::less<>> tokens_;  // Of pieces longer than a byte.
+  std::size_t piece_bytes_max_ = 1;
+};
+
+}  // namespace seedance::scripted
