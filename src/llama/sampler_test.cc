@@ -76,8 +76,8 @@ TEST(Sampler, DrawsTheSameForTheSameSeedAndOffset) {
     tokens.resize(2 + n);
     by_offset.insert(choose({.seed = 7}, logits, tokens));
   }
-  EXPECT_GT(by_seed.size(), 20);
-  EXPECT_GT(by_offset.size(), 20);
+  EXPECT_GT(by_seed.size(), 10);
+  EXPECT_GT(by_offset.size(), 10);
 }
 
 TEST(Sampler, CountsOffsetsFromTheEndOfThePrompt) {

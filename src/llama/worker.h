@@ -16,6 +16,10 @@ struct WorkerOptions {
   std::int32_t gpu_layers = 0;       // Layers to keep on a GPU; -1 = all.
   std::uint32_t batch_tokens_max = 2048;  // In one step: running sequences, then prefill.
   std::uint32_t ubatch_tokens_max = 512;  // That one pass through the model computes.
+  // 0 = every sequence has memory for context_tokens of its own, which is fastest.
+  // Otherwise all share memory for so many tokens: for large contexts and many
+  // sequences in little memory. When it is full, the newest sequence waits.
+  std::uint32_t shared_tokens = 0;
 };
 
 // The whole life of a worker process; returns its exit code.

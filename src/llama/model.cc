@@ -1,0 +1,217 @@
+#include "llama/model.h"
+
+#include <fit.h>
+#include <fmt/format.h>
+#include <ggml-cpu.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include "base/time.h"
+#include "llama/model_file.h"
+#include "llama/system_memory.h"
+
+namespace seedance::llama {
+namespace {
+
+constexpr std::uint32_t kContextDefaultMax = 4096;
+constexpr std::uint32_t kSequencesDefault = 64;
+
+// How long the compute threads spin for the next graph before they sleep, in
+// units of 131,072 pauses: about 2 ms, so that they stay awake between two steps
+// and leave the processor to the server when there is no next one.
+constexpr std::uint32_t kPoll = 1;
+
+double ms_since(std::chrono::steady_clock::time_point begin) {
+  return to_ms(std::chrono::steady_clock::now() - begin);
+}
+
+std::string because(const std::string& reasons) {
+  return reasons.empty() ? "" : ": " + reasons;
+}
+
+double gib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / (1U << 30U);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapture& log,
+                                           const std::function<void(float)>& progress) {
+  std::unique_ptr<Model> model{new Model};
+  auto begin = std::chrono::steady_clock::now();
+  const auto stage = [&](const char* name) {
+    model->timeline_.emplace_back(name, ms_since(begin));
+    begin = std::chrono::steady_clock::now();
+  };
+  if (const auto opened = model->open(options, log, progress); !opened) {
+    return std::unexpected(opened.error());
+  }
+  model->read_vocabulary();
+  stage("load_ms");
+  if (const auto made = model->make_context(options, log); !made) {
+    return std::unexpected(made.error());
+  }
+  stage("kv_ms");
+  if (const auto warm = model->warm_up(log); !warm) return std::unexpected(warm.error());
+  stage("warmup_ms");
+  return model;
+}
+
+Model::~Model() {
+  if (context_ != nullptr) llama_free(context_);
+  if (threads_ != nullptr) ggml_threadpool_free(threads_);
+  if (model_ != nullptr) llama_model_free(model_);
+}
+
+Result<void> Model::open(const WorkerOptions& options, LogCapture& log,
+                         const std::function<void(float)>& progress) {
+  const auto file = inspect_model_file(options.model_path);
+  if (!file) {
+    return fail(file.error().code, file.error().detail + because(log.take()));
+  }
+  model_parameters_ = llama_model_default_params();
+  model_parameters_.n_gpu_layers = options.gpu_layers;
+  model_parameters_.load_mode = LLAMA_LOAD_MODE_MMAP;
+  model_parameters_.progress_callback = [](float share, void* tell) {
+    (*static_cast<const std::function<void(float)>*>(tell))(share);
+    return true;
+  };
+  model_parameters_.progress_callback_user_data =
+      const_cast<std::function<void(float)>*>(&progress);
+  std::vector<const char*> paths;
+  for (const std::string& path : file->paths) paths.push_back(path.c_str());
+  model_ = llama_model_load_from_splits(paths.data(), paths.size(), model_parameters_);
+  model_parameters_.progress_callback = nullptr;
+  if (model_ == nullptr) {
+    return fail(Errc::invalid, fmt::format("model file '{}' cannot be loaded{}", options.model_path,
+                                           because(log.take())));
+  }
+  return check_kind(options.model_path);
+}
+
+Result<void> Model::check_kind(const std::string& path) const {
+  const auto refuse = [&](std::string_view kind) {
+    return fail(Errc::invalid, fmt::format("model file '{}' holds {}, which cannot continue a text "
+                                           "token by token",
+                                           path, kind));
+  };
+  if (!llama_model_has_decoder(model_)) return refuse("an encoder");
+  if (llama_model_has_encoder(model_)) return refuse("an encoder with a decoder");
+  if (llama_model_is_diffusion(model_)) return refuse("a diffusion model");
+  if (llama_vocab_n_tokens(llama_model_get_vocab(model_)) <= 0) {
+    return refuse("a model without vocabulary");
+  }
+  return {};
+}
+
+void Model::read_vocabulary() {
+  const llama_vocab* vocabulary = llama_model_get_vocab(model_);
+  vocabulary_size_ = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(vocabulary_size_); ++id) {
+    if (llama_vocab_is_eog(vocabulary, id)) end_tokens_.push_back({id});
+  }
+  const llama_token first = llama_vocab_bos(vocabulary);
+  filler_ = {first == LLAMA_TOKEN_NULL ? 0 : first};
+}
+
+bool Model::ends(TokenId token) const {
+  return std::ranges::binary_search(end_tokens_, token);
+}
+
+Result<llama_context_params> Model::size(const WorkerOptions& options) {
+  const auto train = static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_)));
+  context_tokens_ =
+      options.context_tokens > 0 ? options.context_tokens : std::min(train, kContextDefaultMax);
+  sequences_max_ = options.sequences_max > 0 ? options.sequences_max : kSequencesDefault;
+  shares_memory_ = options.shared_tokens > 0;
+  if (shares_memory_) context_tokens_ = std::min(context_tokens_, options.shared_tokens);
+  if (sequences_max_ > kSequencesMax) {
+    return fail(Errc::invalid,
+                fmt::format("{} sequences at a time are asked for, at most {} can be",
+                            sequences_max_, kSequencesMax));
+  }
+  const std::uint64_t tokens =
+      shares_memory_ ? options.shared_tokens : std::uint64_t{context_tokens_} * sequences_max_;
+  if (tokens > std::numeric_limits<std::int32_t>::max()) {
+    return fail(Errc::invalid,
+                fmt::format("{} sequences of {} tokens are more than llama.cpp can keep",
+                            sequences_max_, context_tokens_));
+  }
+  llama_context_params parameters = llama_context_default_params();
+  parameters.n_ctx = static_cast<std::uint32_t>(tokens);
+  parameters.n_seq_max = sequences_max_;
+  parameters.n_batch = std::max(options.batch_tokens_max, sequences_max_);
+  parameters.n_ubatch = std::max(options.ubatch_tokens_max, 1U);
+  parameters.n_outputs_max = sequences_max_;  // One row of logits for each, however many tokens.
+  parameters.kv_unified = shares_memory_;
+  parameters.swa_full = false;
+  parameters.no_perf = true;
+  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  parameters.n_threads = options.threads > 0 ? options.threads : cores;
+  parameters.n_threads_batch = parameters.n_threads;
+  return parameters;
+}
+
+Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log) {
+  const auto parameters = size(options);
+  if (!parameters) return std::unexpected(parameters.error());
+  if (const auto fits = check_memory(options.model_path, *parameters); !fits) {
+    return std::unexpected(fits.error());
+  }
+  log.take();
+  context_ = llama_init_from_model(model_, *parameters);
+  if (context_ == nullptr) {
+    return fail(Errc::overloaded,
+                fmt::format("no memory can be set up for {} sequences of {} tokens{}",
+                            sequences_max_, context_tokens_, because(log.take())));
+  }
+  ggml_threadpool_params threads = ggml_threadpool_params_default(parameters->n_threads);
+  threads.poll = kPoll;
+  threads_ = ggml_threadpool_new(&threads);
+  llama_attach_threadpool(context_, threads_, threads_);
+  return {};
+}
+
+// The kernel promises more than it has and kills whoever takes it: so look first.
+// The quick bound holds for usual attention; the exact number loads the metadata
+// once more.
+Result<void> Model::check_memory(const std::string& path, const llama_context_params& parameters) {
+  const std::uint64_t width = static_cast<std::uint64_t>(llama_model_n_embd(model_));
+  const std::uint64_t bound = std::uint64_t{parameters.n_ctx} * width * 2 * sizeof(ggml_fp16_t) *
+                              static_cast<std::uint64_t>(llama_model_n_layer(model_));
+  const std::uint64_t available = available_memory();
+  if (bound < available / 2) return {};
+  std::vector<ggml_backend_dev_t> devices;
+  std::uint32_t unused = 0;
+  const auto needs =
+      common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices, unused,
+                                    unused, unused, GGML_LOG_LEVEL_ERROR);
+  const std::uint64_t needed = needs.back().context + needs.back().compute;
+  if (needed <= available) return {};
+  return fail(Errc::overloaded,
+              fmt::format("{} sequences of {} tokens need {:.1f} GiB of memory beside the model, "
+                          "{:.1f} GiB are available: use a smaller context or fewer sequences",
+                          sequences_max_, context_tokens_, gib(needed), gib(available)));
+}
+
+Result<void> Model::warm_up(LogCapture& log) {
+  llama_token token = filler_.value;
+  const int status = llama_decode(context_, llama_batch_get_one(&token, 1));
+  if (status != 0) {
+    return fail(Errc::invalid, fmt::format("the model cannot compute a token (llama_decode gave "
+                                           "{}){}",
+                                           status, because(log.take())));
+  }
+  llama_synchronize(context_);
+  clear(0);
+  return {};
+}
+
+void Model::clear(std::uint32_t sequence) {
+  llama_memory_seq_rm(llama_get_memory(context_), static_cast<llama_seq_id>(sequence), -1, -1);
+}
+
+}  // namespace seedance::llama

@@ -1,0 +1,75 @@
+// A model in memory, ready to compute.
+#pragma once
+
+#include <llama.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "llama/log_capture.h"
+#include "llama/worker.h"
+
+namespace seedance::llama {
+
+// Owns llama.cpp's model, context and threads. Belongs to one thread.
+class Model {
+ public:
+  // Checks the file, maps it, makes room for the sequences, and computes one
+  // token to bring the weights into memory. `progress` is told 0 to 1 while the
+  // file is read. The error says what is wrong in one sentence.
+  static Result<std::unique_ptr<Model>> load(const WorkerOptions& options, LogCapture& log,
+                                             const std::function<void(float)>& progress);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  llama_context* context() const { return context_; }
+
+  std::uint32_t context_tokens() const { return context_tokens_; }  // Of one sequence.
+  std::uint32_t sequences_max() const { return sequences_max_; }
+  std::uint32_t batch_tokens_max() const { return llama_n_batch(context_); }
+  bool shares_memory() const { return shares_memory_; }  // Between the sequences.
+
+  std::uint32_t vocabulary_size() const { return vocabulary_size_; }
+  std::span<const TokenId> end_tokens() const { return end_tokens_; }
+  bool ends(TokenId token) const;
+  TokenId filler() const { return filler_; }  // Some token that the model can compute.
+
+  // Stages of load() and the milliseconds each took.
+  const std::vector<std::pair<std::string, double>>& timeline() const { return timeline_; }
+
+  // Forgets what a sequence has in memory.
+  void clear(std::uint32_t sequence);
+
+ private:
+  Model() = default;
+  Result<void> open(const WorkerOptions& options, LogCapture& log,
+                    const std::function<void(float)>& progress);
+  Result<void> check_kind(const std::string& path) const;
+  Result<llama_context_params> size(const WorkerOptions& options);
+  Result<void> make_context(const WorkerOptions& options, LogCapture& log);
+  Result<void> check_memory(const std::string& path, const llama_context_params& parameters);
+  void read_vocabulary();
+  Result<void> warm_up(LogCapture& log);
+
+  llama_model_params model_parameters_ = {};
+  llama_model* model_ = nullptr;
+  llama_context* context_ = nullptr;
+  ggml_threadpool* threads_ = nullptr;
+  std::uint32_t context_tokens_ = 0;
+  std::uint32_t sequences_max_ = 0;
+  bool shares_memory_ = false;
+  std::uint32_t vocabulary_size_ = 0;
+  std::vector<TokenId> end_tokens_;
+  TokenId filler_ = {};
+  std::vector<std::pair<std::string, double>> timeline_;
+};
+
+}  // namespace seedance::llama

@@ -1,0 +1,224 @@
+#include "llama/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace seedance::llama {
+namespace {
+
+// Bridging a gap of idle slots costs a row each, a second pass reads all weights
+// again: about as much as so many rows.
+constexpr std::uint32_t kGapMax = 8;
+
+sched::PlannerLimits limits_of(const Model& model) {
+  return {.sequences_max = model.sequences_max(),
+          .batch_tokens_max = model.batch_tokens_max(),
+          .gap_max = model.shares_memory() ? 0 : kGapMax};
+}
+
+sched::JobKey key_of(engine::JobId id, Generation gen) {
+  return {.id = id.value, .gen = gen};
+}
+
+Problem invalid(std::string message) {
+  return {.code = ErrorCode::invalid_request, .message = std::move(message)};
+}
+
+}  // namespace
+
+Runner::Runner(Model& model) : model_(model), planner_(limits_of(model)) {
+  const std::size_t rows = model.batch_tokens_max();
+  tokens_.reserve(rows);
+  positions_.reserve(rows);
+  sequences_.reserve(rows);
+  outputs_.reserve(rows);
+  sequence_counts_.assign(rows, 1);
+  for (std::size_t row = 0; row < rows; ++row) sequence_lists_.push_back(sequences_.data() + row);
+}
+
+void Runner::on_command(engine::Command command) {
+  std::visit([this](auto& each) { on(std::move(each)); }, command);
+}
+
+void Runner::on(engine::Job job) {
+  if (auto problem = refusal(job)) {
+    events_.emplace_back(engine::JobFailed{job.id, job.gen, *std::move(problem)});
+    return;
+  }
+  const sched::JobKey key = key_of(job.id, job.gen);
+  const std::size_t prompt_tokens = job.prompt.size();
+  std::vector<TokenId> tokens = std::move(job.prompt);
+  tokens.insert(tokens.end(), job.committed.begin(), job.committed.end());
+  const auto known = static_cast<std::uint32_t>(tokens.size());
+  Running running{.tokens = std::move(tokens),
+                  .prompt_tokens = prompt_tokens,
+                  .tokens_max = prompt_tokens + job.tokens_max,
+                  .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}};
+  if (jobs_.try_emplace(key, std::move(running)).second) planner_.add(key, known);
+}
+
+void Runner::on(engine::Cancel cancel) {
+  const sched::JobKey key = key_of(cancel.id, cancel.gen);
+  if (!planner_.cancel(key)) return;
+  jobs_.erase(key);
+  clear_freed();
+}
+
+// Whoever parses requests has checked them; this keeps the model safe from a
+// mistake there.
+std::optional<Problem> Runner::refusal(const engine::Job& job) const {
+  const auto unknown = [&](TokenId token) {
+    return token.value < 0 || std::cmp_greater_equal(token.value, model_.vocabulary_size());
+  };
+  if (job.prompt.empty()) return invalid("The prompt has no tokens.");
+  if (job.tokens_max <= job.committed.size()) {
+    return invalid(fmt::format("{} tokens were generated of at most {}: none is left to generate.",
+                               job.committed.size(), job.tokens_max));
+  }
+  const auto biased = [&](const auto& bias) { return unknown(bias.first); };
+  if (std::ranges::any_of(job.prompt, unknown) || std::ranges::any_of(job.committed, unknown) ||
+      std::ranges::any_of(job.sampling.logit_bias, biased)) {
+    return invalid(fmt::format("A token id is outside the vocabulary of {} tokens.",
+                               model_.vocabulary_size()));
+  }
+  const std::size_t tokens = job.prompt.size() + job.committed.size();
+  if (tokens < model_.context_tokens()) return std::nullopt;
+  return Problem{
+      .code = ErrorCode::context_length_exceeded,
+      .message = fmt::format("The prompt has {} tokens and the context holds {}, of which at least "
+                             "one must stay free: shorten the prompt.",
+                             tokens, model_.context_tokens()),
+      .numbers = {{"prompt_tokens", static_cast<std::int64_t>(tokens)},
+                  {"context_tokens", static_cast<std::int64_t>(model_.context_tokens())}}};
+}
+
+Result<std::vector<engine::Event>> Runner::step() {
+  while (true) {
+    const auto parts = planner_.plan();
+    if (parts.empty()) break;
+    start(parts);
+    fill_batch(parts);
+    const llama_batch batch{.n_tokens = static_cast<std::int32_t>(tokens_.size()),
+                            .token = tokens_.data(),
+                            .embd = nullptr,
+                            .pos = positions_.data(),
+                            .n_seq_id = sequence_counts_.data(),
+                            .seq_id = sequence_lists_.data(),
+                            .logits = outputs_.data()};
+    const int status = llama_decode(model_.context(), batch);
+    if (status == 1 && make_room()) continue;
+    if (status < -1) return fail(Errc::invalid, fmt::format("llama_decode gave {}", status));
+    if (status != 0) {
+      fail_jobs(parts,
+                fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
+      break;
+    }
+    sample(parts);
+    break;
+  }
+  clear_freed();
+  return std::exchange(events_, {});
+}
+
+void Runner::start(std::span<const sched::Part> parts) {
+  const auto now = std::chrono::steady_clock::now();
+  for (const sched::Part& part : parts) {
+    if (part.filler || part.begin > 0) continue;
+    Running& running = jobs_.at(part.job);
+    if (!std::exchange(running.started, true)) running.prefill_begun = now;
+  }
+}
+
+void Runner::fill_batch(std::span<const sched::Part> parts) {
+  tokens_.clear();
+  positions_.clear();
+  sequences_.clear();
+  outputs_.clear();
+  for (const sched::Part& part : parts) {
+    const TokenId* tokens = part.filler ? nullptr : jobs_.at(part.job).tokens.data() + part.begin;
+    for (std::uint32_t index = 0; index < part.count; ++index) {
+      tokens_.push_back((part.filler ? model_.filler() : tokens[index]).value);
+      positions_.push_back(static_cast<llama_pos>(part.begin + index));
+      sequences_.push_back(static_cast<llama_seq_id>(part.slot.value));
+      outputs_.push_back(part.last && index + 1 == part.count ? 1 : 0);
+    }
+  }
+}
+
+void Runner::sample(std::span<const sched::Part> parts) {
+  planner_.on_computed();
+  engine::Step step;
+  std::int32_t row = 0;
+  // A copy: what ends or goes on changes the plan.
+  for (const sched::Part& part : std::vector(parts.begin(), parts.end())) {
+    row += static_cast<std::int32_t>(part.count);
+    if (part.filler) model_.clear(part.slot.value);
+    if (part.last) sample(part, row - 1, step);
+  }
+  if (!step.tokens.empty()) events_.emplace_back(std::move(step));
+}
+
+void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {
+  Running& running = jobs_.at(part.job);
+  float* logits = llama_get_logits_ith(model_.context(), row);
+  auto choice = running.sampler.choose({logits, model_.vocabulary_size()}, running.tokens);
+  if (!choice) return fail_job(part.job, "The model gave no finite logit for the next token.");
+
+  running.tokens.push_back(choice->token);
+  engine::StepToken token{
+      .job = {part.job.id}, .gen = part.job.gen, .token = choice->token, .end = end_after(running)};
+  if (const auto begun = std::exchange(running.prefill_begun, std::nullopt)) {
+    token.prefill = std::chrono::steady_clock::now() - *begun;
+  }
+  if (choice->logprobs) token.logprobs.push_back(*std::move(choice->logprobs));
+  if (token.end == engine::JobEnd::none) {
+    planner_.on_token(part.slot);
+  } else {
+    planner_.on_end(part.job);
+    jobs_.erase(part.job);
+  }
+  step.tokens.push_back(std::move(token));
+}
+
+engine::JobEnd Runner::end_after(const Running& running) const {
+  if (model_.ends(running.tokens.back())) return engine::JobEnd::stop;
+  if (running.tokens.size() >= running.tokens_max) return engine::JobEnd::length;
+  if (running.tokens.size() >= model_.context_tokens()) return engine::JobEnd::context;
+  return engine::JobEnd::none;
+}
+
+// Whether another plan may fit.
+bool Runner::make_room() {
+  const bool made = planner_.on_no_room().has_value();
+  clear_freed();
+  return made;
+}
+
+void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& message) {
+  std::vector<sched::JobKey> keys;
+  for (const sched::Part& part : parts) {
+    if (part.filler) model_.clear(part.slot.value);
+    if (!part.filler && jobs_.contains(part.job)) keys.push_back(part.job);
+  }
+  for (const sched::JobKey key : keys) {
+    if (jobs_.contains(key)) fail_job(key, message);
+  }
+}
+
+void Runner::fail_job(sched::JobKey key, const std::string& message) {
+  events_.emplace_back(
+      engine::JobFailed{.job = {key.id},
+                        .gen = key.gen,
+                        .problem = {.code = ErrorCode::engine_failed, .message = message}});
+  planner_.on_end(key);
+  jobs_.erase(key);
+}
+
+void Runner::clear_freed() {
+  for (const sched::Slot slot : planner_.take_freed()) model_.clear(slot.value);
+}
+
+}  // namespace seedance::llama

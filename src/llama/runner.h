@@ -1,0 +1,72 @@
+// Runs the jobs of a worker, step by step.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/job.h"
+#include "llama/model.h"
+#include "llama/sampler.h"
+#include "sched/batch_planner.h"
+
+namespace seedance::llama {
+
+// Carries out what the planner plans, on a model. Belongs to one thread.
+class Runner {
+ public:
+  explicit Runner(Model& model);
+
+  void on_command(engine::Command command);
+
+  bool idle() const { return planner_.idle() && events_.empty(); }
+
+  // Computes one batch and samples. What happened since the last step comes back:
+  // refusals, one Step with all tokens, failures. Fatal when llama.cpp cannot go
+  // on; then this must not be used again.
+  Result<std::vector<engine::Event>> step();
+
+ private:
+  struct Running {
+    std::vector<TokenId> tokens;    // Prompt and generated.
+    std::size_t prompt_tokens = 0;  // Of these.
+    std::size_t tokens_max = 0;     // Prompt included.
+    Sampler sampler;
+    // When the first batch with a token of it began; nothing once that was told.
+    std::optional<std::chrono::steady_clock::time_point> prefill_begun = {};
+    bool started = false;
+  };
+
+  void on(engine::Job job);
+  void on(engine::Cancel cancel);
+  std::optional<Problem> refusal(const engine::Job& job) const;
+
+  void start(std::span<const sched::Part> parts);
+  void fill_batch(std::span<const sched::Part> parts);
+  void sample(std::span<const sched::Part> parts);
+  void sample(const sched::Part& part, std::int32_t row, engine::Step& step);
+  engine::JobEnd end_after(const Running& running) const;
+  bool make_room();
+  void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
+  void fail_job(sched::JobKey key, const std::string& message);
+  void clear_freed();
+
+  Model& model_;
+  sched::BatchPlanner planner_;
+  std::map<sched::JobKey, Running> jobs_;
+  std::vector<engine::Event> events_;
+
+  // The batch, in llama.cpp's form.
+  std::vector<llama_token> tokens_;
+  std::vector<llama_pos> positions_;
+  std::vector<llama_seq_id> sequences_;
+  std::vector<llama_seq_id*> sequence_lists_;
+  std::vector<std::int32_t> sequence_counts_;
+  std::vector<std::int8_t> outputs_;
+};
+
+}  // namespace seedance::llama
