@@ -1,0 +1,47 @@
+// Which names this server answers to, and which pages may use it.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace seedance::auth {
+
+// Host check against DNS rebinding: a page of another site that had its name
+// point here still sends that name. Always admitted are localhost, the loopback
+// addresses and the host that the server is bound to. A server that is bound to
+// more than loopback also answers to any address, for an address cannot be
+// rebound. A value; any thread may ask it.
+class HostRules {
+ public:
+  // `allowed`: further names, without port; "*" = any.
+  HostRules(std::string_view bound_host, std::span<const std::string> allowed);
+
+  // `host` is a Host header: name or address, maybe with a port.
+  bool admits(std::string_view host) const;
+
+ private:
+  std::set<std::string, std::less<>> names_;
+  bool any_address_;
+  bool any_ = false;
+};
+
+// Origin check against pages of other sites. A value; any thread may ask it.
+class OriginRules {
+ public:
+  // `allowed`: as browsers write them, "https://app.example"; "*" = any.
+  explicit OriginRules(std::span<const std::string> allowed);
+
+  // Listed: its pages may also read the answers (CORS).
+  bool lists(std::string_view origin) const;
+
+  // Listed, or of the very host that was asked: `host` is the Host header.
+  bool admits(std::string_view origin, std::string_view host) const;
+
+ private:
+  std::set<std::string, std::less<>> origins_;
+  bool any_ = false;
+};
+
+}  // namespace seedance::auth
