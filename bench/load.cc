@@ -27,7 +27,7 @@ namespace seedance::bench {
 namespace {
 
 constexpr std::chrono::seconds kStallMax{60};
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 65536;
 
 struct Options {
   Target target;

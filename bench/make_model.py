@@ -2,7 +2,8 @@
 """Makes random-weight Llama models as GGUF files, for measurements, tests and the demo.
 
 They speak gibberish, but load, tokenise and cost as real models of their shape do. The same
-arguments give the same bytes. Only the standard library is needed. File format: ggml's docs/gguf.md.
+arguments give the same bytes. Only the standard library is needed. The file format is described in
+ggml's docs/gguf.md.
 
   make_model.py --preset 15m --out model.gguf
 """

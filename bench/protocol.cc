@@ -103,8 +103,9 @@ class Sse final : public Protocol {
       case Part::kChunkSize: {
         const std::size_t end = in.find("\r\n");
         if (end == std::string_view::npos) return 0;
+        const std::string_view size = in.substr(0, end);
         chunk_left_ = 0;
-        std::from_chars(in.data(), in.data() + end, chunk_left_, 16);
+        std::from_chars(size.data(), size.data() + size.size(), chunk_left_, 16);
         part_ = chunk_left_ > 0 ? Part::kChunk : Part::kTrailer;
         return end + 2;
       }

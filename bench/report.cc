@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace seedance::bench {
@@ -16,7 +17,8 @@ double ms(Clock::duration span) {
 // Nearest-rank percentile.
 std::string percentile(std::vector<double> values, double share) {
   if (values.empty()) return "null";
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto rank =
+      static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)));
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(rank));
   return fmt::format("{:.3f}", values[rank]);
 }

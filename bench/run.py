@@ -65,7 +65,8 @@ def measure(args, binaries, model, samples):
                 result = servers.load(binaries, server, api, streams,
                                       requests_for(streams, args, model), extra)
                 samples.setdefault((subject, streams), []).append(result)
-                print(f"  {subject:30}{streams:4}{result['tokens_per_s']:9.0f} tokens/s", flush=True)
+                rate = result["tokens_per_s"]
+                print(f"  {subject:30}{streams:4}{rate:9.0f} tokens/s", flush=True)
     raw = servers.batched_bench(binaries, model, args, args.streams)
     for streams, rates in raw.items():
         for rate in rates:
@@ -107,7 +108,8 @@ def print_tables(model, args, medians):
     peers = [subject for subject in args.subjects if not subject.startswith("seedance")]
     if not ours or not peers:
         return
-    print(f"\n{model}: ratios to llama-server at its best; rates above 1 and times below 1 are ours\n")
+    print(f"\n{model}: ratios to llama-server at its best (above 1 is better for the rate, below 1 "
+          "for times)\n")
     print("| streams | subject | its best | tokens/s | TTFT p50 | p99 | inter-token p50 | p99 "
           "| share of raw |")
     print("|--:|:--|:--|--:|--:|--:|--:|--:|--:|")
@@ -123,7 +125,8 @@ def print_tables(model, args, medians):
 def write(name, args, content):
     OUT.mkdir(parents=True, exist_ok=True)
     machine = {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-               "load_before": args.load_before, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+               "load_before": args.load_before,
+               "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     path = OUT / f"{name}.json"
     path.write_text(json.dumps({"machine": machine, **content}, indent=1) + "\n")
     print(f"\nwritten: {path}")
@@ -180,7 +183,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5, help="requests a stream (3 or more)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--parallel", type=int, default=64, help="sequences that a server may batch")
+    parser.add_argument("--parallel", type=int, default=64, help="streams that a server may batch")
     parser.add_argument("--context", type=int, default=512, help="tokens of context for a sequence")
     parser.add_argument("--connections", type=int, default=1000, help="for idle")
     servers.Binaries.add_flags(parser)

@@ -33,7 +33,8 @@ class Binaries:
     @classmethod
     def add_flags(cls, parser):
         for name, path in cls.DEFAULTS.items():
-            parser.add_argument(f"--{name.replace('_', '-')}", metavar="PATH", help=f"default {path}")
+            flag = "--" + name.replace("_", "-")
+            parser.add_argument(flag, metavar="PATH", help=f"default {path}")
 
 
 class Server:
