@@ -39,10 +39,10 @@ struct FmChunk {
   std::uint32_t channel = 0;
   std::uint32_t seq = 0;
   std::uint16_t tokens = 0;  // n: how many tokens the chunk stands for.
-  FmMarks marks;
-  std::span<const TokenId> ids;     // None, or n.
-  std::span<const float> logprobs;  // None, or n.
-  std::string_view text;            // UTF-8.
+  FmMarks marks{};
+  std::span<const TokenId> ids{};     // None, or n.
+  std::span<const float> logprobs{};  // None, or n.
+  std::string_view text{};            // UTF-8.
 };
 
 // What append_fm() appends: header and payload.
@@ -53,10 +53,10 @@ struct FmFrame {
   std::uint32_t channel = 0;
   std::uint32_t seq = 0;
   std::uint16_t tokens = 0;
-  FmMarks marks;
-  std::vector<TokenId> ids;
-  std::vector<float> logprobs;
-  std::string text;
+  FmMarks marks{};
+  std::vector<TokenId> ids{};
+  std::vector<float> logprobs{};
+  std::string text{};
 };
 
 // `bytes` are exactly one frame. Errors: truncated (it is longer than what is

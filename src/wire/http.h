@@ -36,12 +36,13 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 bool has_token(std::string_view list, std::string_view token);
 
 struct HttpRequest {
-  std::string method;
-  std::string target;  // As sent: path and query, still percent-encoded. Begins with '/' or is "*".
+  std::string method{};
+  std::string
+      target{};  // As sent: path and query, still percent-encoded. Begins with '/' or is "*".
   bool http_1_0 = false;
   bool keep_alive = true;
-  std::vector<HttpHeader> headers;  // In the order sent.
-  std::string body;
+  std::vector<HttpHeader> headers{};  // In the order sent.
+  std::string body{};
 
   std::string_view path() const;
   std::string_view query() const;  // Without the '?'.

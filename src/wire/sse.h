@@ -13,9 +13,9 @@ namespace seedance::wire {
 // become spaces. Each line of `data` becomes a line; empty `data` none, and
 // clients drop an event without data.
 struct SseFields {
-  std::string_view id;
-  std::string_view event;
-  std::string_view data;
+  std::string_view id{};
+  std::string_view event{};
+  std::string_view data{};
 };
 void append_sse_event(std::string& out, const SseFields& fields);
 

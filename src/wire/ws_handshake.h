@@ -43,11 +43,11 @@ std::string accept_key(std::string_view key);
 std::string make_key(const std::array<std::uint8_t, 16>& entropy);
 
 struct WsClientRequest {
-  std::string_view host;      // With the port.
-  std::string_view target;    // Path and query.
-  std::string_view key;       // From make_key().
-  std::string_view protocol;  // Empty: none is offered.
-  std::initializer_list<HttpField> headers;
+  std::string_view host;        // With the port.
+  std::string_view target;      // Path and query.
+  std::string_view key;         // From make_key().
+  std::string_view protocol{};  // Empty: none is offered.
+  std::initializer_list<HttpField> headers{};
 };
 
 void append_upgrade_request(std::string& out, const WsClientRequest& request);
