@@ -1,0 +1,148 @@
+#include "apps/chat_client.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/websocket/error.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/beast/websocket/stream_base.hpp>
+#include <utility>
+
+namespace seedance::apps {
+namespace {
+
+namespace asio = boost::asio;
+namespace websocket = boost::beast::websocket;
+using boost::system::error_code;
+
+constexpr std::string_view kSubprotocol = "seedance.v2+json";
+constexpr std::string_view kDefaultPath = "/ws/inference";
+
+std::string closing_sentence(const error_code& error, const websocket::close_reason& reason) {
+  if (error != websocket::error::closed) return error.message();
+  return fmt::format("the server closed the connection ({}{}{})", reason.code,
+                     reason.reason.empty() ? "" : " ", std::string_view{reason.reason});
+}
+
+std::string refusal_sentence(const websocket::response_type& response) {
+  const unsigned status = response.result_int();
+  if (status == 401 || status == 403) {
+    return fmt::format("the server wants another API key (HTTP {}); see --api-key", status);
+  }
+  return fmt::format("the server answers with HTTP {}: no WebSocket there?", status);
+}
+
+}  // namespace
+
+Result<Url> parse_url(std::string_view text) {
+  const std::string_view whole = text;
+  if (text.starts_with("wss://") || text.starts_with("https://")) {
+    return fail(Errc::invalid, fmt::format("{}: no TLS here; use ws://", whole));
+  }
+  for (const std::string_view scheme : {"ws://", "http://"}) {
+    if (text.starts_with(scheme)) text.remove_prefix(scheme.size());
+  }
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  std::string_view authority = text.substr(0, slash);
+  const std::string_view path = text.substr(slash);
+  Url url{.host = "", .port = "8080", .path = std::string{path.size() > 1 ? path : kDefaultPath}};
+  // The colons of an IPv6 address stand in brackets.
+  const std::size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
+  const std::size_t colon =
+      bracket == std::string_view::npos ? bracket : authority.find(':', bracket);
+  if (colon != std::string_view::npos) {
+    url.port = authority.substr(colon + 1);
+    authority = authority.substr(0, colon);
+  }
+  if (authority.starts_with('[') && authority.ends_with(']')) {
+    authority = authority.substr(1, authority.size() - 2);
+  }
+  url.host = authority;
+  const bool is_port = !url.port.empty() && url.port.size() <= 5 &&
+                       url.port.find_first_not_of("0123456789") == std::string::npos;
+  if (url.host.empty() || !is_port || whole.find_first_of(" \t\r\n@") != std::string_view::npos) {
+    return fail(Errc::invalid, fmt::format("{}: expected ws://HOST:PORT", whole));
+  }
+  return url;
+}
+
+Result<void> ChatClient::connect(const Url& url, const std::string& api_key) {
+  const std::string place = fmt::format("{}:{}", url.host, url.port);
+  error_code error;
+  asio::ip::tcp::resolver resolver{io_};
+  const auto endpoints = resolver.resolve(url.host, url.port, error);
+  if (error) return fail(Errc::not_found, fmt::format("{}: {}", place, error.message()));
+  asio::connect(socket_.next_layer(), endpoints, error);
+  if (error) {
+    return fail(Errc::disconnected,
+                fmt::format("{}: {} (is `seedance serve` running?)", place, error.message()));
+  }
+  socket_.next_layer().set_option(asio::ip::tcp::no_delay{true}, error);
+  socket_.set_option(websocket::stream_base::decorator([&](websocket::request_type& request) {
+    request.set(boost::beast::http::field::sec_websocket_protocol, kSubprotocol);
+    if (!api_key.empty()) {
+      request.set(boost::beast::http::field::authorization, "Bearer " + api_key);
+    }
+  }));
+  const bool is_v6 = url.host.find(':') != std::string::npos;
+  websocket::response_type response;
+  socket_.handshake(response, is_v6 ? fmt::format("[{}]:{}", url.host, url.port) : place, url.path,
+                    error);
+  if (error == websocket::error::upgrade_declined) {
+    return fail(Errc::invalid, fmt::format("{}: {}", place, refusal_sentence(response)));
+  }
+  if (error) return fail(Errc::disconnected, fmt::format("{}: {}", place, error.message()));
+  socket_.read_message_max(std::size_t{64} << 20);
+  start_read();
+  return {};
+}
+
+void ChatClient::send(std::string message) {
+  outgoing_.push_back(std::move(message));
+  if (outgoing_.size() == 1) start_write();
+}
+
+void ChatClient::start_read() {
+  socket_.async_read(buffer_, [this](error_code error, std::size_t) {
+    if (error) {
+      closed_ = closing_sentence(error, socket_.reason());
+      return;
+    }
+    received_.push_back(boost::beast::buffers_to_string(buffer_.cdata()));
+    buffer_.consume(buffer_.size());
+    start_read();
+  });
+}
+
+void ChatClient::start_write() {
+  socket_.async_write(asio::buffer(outgoing_.front()), [this](error_code error, std::size_t) {
+    outgoing_.pop_front();
+    if (!error && !outgoing_.empty()) start_write();  // An error ends the reading too.
+  });
+}
+
+ChatClient::Woken ChatClient::wait(int input, const io::Fd& signal) {
+  io_.restart();
+  io_.poll();
+  if (!received_.empty() || (closed_ && input < 0)) return {};
+  const short interest = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
+  const int socket = closed_ ? -1 : socket_.next_layer().native_handle();
+  std::array<pollfd, 3> fds{{{socket, interest, 0}, {signal.get(), POLLIN, 0}, {input, POLLIN, 0}}};
+  ::poll(fds.data(), fds.size(), -1);
+  io_.poll();
+  return {.input = fds[2].revents != 0, .signal = fds[1].revents != 0};
+}
+
+std::optional<std::string> ChatClient::next() {
+  if (received_.empty()) return std::nullopt;
+  std::optional<std::string> message{std::move(received_.front())};
+  received_.pop_front();
+  return message;
+}
+
+}  // namespace seedance::apps

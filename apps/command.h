@@ -1,0 +1,36 @@
+// What the subcommands have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+namespace seedance::apps {
+
+inline constexpr std::string_view kVersion = SEEDANCE_VERSION;
+
+// Scripts may rely on these.
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,         // Something went wrong while running.
+  kUsage = 2,          // Flags, settings, files or addresses: nothing was started.
+  kInterrupted = 130,  // By Ctrl-C, as shells say it.
+};
+
+// A subcommand: its flags are known to the parser, `run` follows the parsing.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+Command add_serve(CLI::App& parent);
+Command add_chat(CLI::App& parent);
+Command add_init(CLI::App& parent);
+Command add_version(CLI::App& parent);
+Command add_worker(CLI::App& parent);
+Command add_vocabulary(CLI::App& parent);
+
+// One line on standard error; gives `code` back.
+int complain(ExitCode code, std::string_view line);
+
+}  // namespace seedance::apps

@@ -1,0 +1,68 @@
+// seedance: flags in, objects built, run.
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "apps/command.h"
+
+namespace seedance::apps {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Seedance streams the tokens of language models over WebSocket and SSE.\n\n"
+    "  seedance serve --model model.gguf      serve a model on 127.0.0.1:8080\n"
+    "  seedance chat                          talk to it\n"
+    "  seedance init                          write a commented seedance.yaml\n\n"
+    "`seedance COMMAND --help` tells more.";
+
+constexpr std::string_view kExitCodes =
+    "Exit codes: 0 done, 1 failed while running, 2 wrong flags, settings or model file, "
+    "130 interrupted.";
+
+// CLI11 writes several lines; the first says what is wrong.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{std::string{kAbout}, "seedance"};
+  app.footer(std::string{kExitCodes});
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  const std::array commands{add_serve(app),   add_chat(app),   add_init(app),
+                            add_version(app), add_worker(app), add_vocabulary(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return complain(kUsage, first_line(error.what()) + " (see seedance --help)");
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
+  return kUsage;
+}
+
+}  // namespace
+
+int complain(ExitCode code, std::string_view line) {
+  std::fflush(stdout);
+  fmt::print(stderr, "seedance: {}\n", line);
+  return code;
+}
+
+}  // namespace seedance::apps
+
+int main(int argc, char** argv) {
+  try {
+    return seedance::apps::run(argc, argv);
+  } catch (const std::exception& error) {  // Of a library: our own code does not throw.
+    return seedance::apps::complain(seedance::apps::kFailed, error.what());
+  }
+}

@@ -1,0 +1,64 @@
+#include "apps/model_digest.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace seedance::apps {
+namespace {
+
+class DigestTest : public testing::Test {
+ protected:
+  DigestTest() {
+    std::string pattern = testing::TempDir() + std::string{"digest-XXXX"} + "XX";
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~DigestTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string file(const std::string& name, const std::string& text) const {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream{path} << text;
+    return path;
+  }
+  DigestCache cache() const { return DigestCache{directory_ + "/digests"}; }
+
+  std::string directory_;
+};
+
+// Of FIPS 180-4's example "abc".
+constexpr const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+TEST_F(DigestTest, IsTheSha256OfAllPartsInOrder) {
+  EXPECT_EQ(cache().compute({file("m", "abc")}, {}), kAbc);
+  EXPECT_EQ(cache().compute({file("m1", "a"), file("m2", ""), file("m3", "bc")}, {}), kAbc);
+}
+
+TEST_F(DigestTest, IsFoundUntilTheFileChanges) {
+  const std::string model = file("m", "abc");
+  EXPECT_EQ(cache().find({model}), "");
+  ASSERT_TRUE(cache().compute({file("other", "x")}, {}));
+  ASSERT_TRUE(cache().compute({model}, {}));
+  ASSERT_TRUE(cache().compute({file("third", "y")}, {}));
+  EXPECT_EQ(cache().find({model}), kAbc);
+  EXPECT_EQ(cache().find({model, model}), "");
+
+  std::filesystem::last_write_time(model, std::filesystem::file_time_type{});
+  EXPECT_EQ(cache().find({model}), "");
+  std::filesystem::remove(model);
+  EXPECT_EQ(cache().find({model}), "");
+}
+
+TEST_F(DigestTest, StopsWhenTold) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto digest = cache().compute({file("m", "abc")}, stop.get_token());
+  ASSERT_FALSE(digest);
+  EXPECT_EQ(digest.error().code, Errc::disconnected);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/digests"));
+}
+
+}  // namespace
+}  // namespace seedance::apps

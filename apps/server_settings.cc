@@ -1,0 +1,99 @@
+#include "apps/server_settings.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+
+#include "scripted/script.h"
+
+namespace seedance::apps {
+namespace {
+
+constexpr std::string_view kScripted = "scripted";
+
+Duration ms(std::int64_t count) {
+  return std::chrono::milliseconds{count};
+}
+
+// The script of "scripted" or "scripted:SCRIPT"; nothing for another engine.
+std::optional<std::string_view> script_of(std::string_view engine) {
+  if (!engine.starts_with(kScripted)) return std::nullopt;
+  engine.remove_prefix(kScripted.size());
+  if (engine.empty()) return engine;
+  if (!engine.starts_with(':')) return std::nullopt;
+  return engine.substr(1);
+}
+
+// Ranges were checked when the settings were loaded: every number fits.
+server::LlamaModel llama_model(const config::Settings& settings) {
+  return {.path = settings.model_path,
+          .context_tokens = static_cast<std::uint32_t>(settings.ctx_size),
+          .sequences_max = static_cast<std::uint32_t>(settings.max_concurrent_streams),
+          .threads = static_cast<std::int32_t>(settings.threads),
+          .gpu_layers = static_cast<std::int32_t>(settings.gpu_layers),
+          .batch_tokens_max = static_cast<std::uint32_t>(settings.batch_tokens)};
+}
+
+Result<server::ModelSpec> model_spec(const config::Settings& settings) {
+  const auto script = script_of(settings.engine);
+  if (!script) {
+    if (settings.engine != "llama") {
+      return fail(Errc::invalid, fmt::format("engine: \"{}\" is unknown; give llama or scripted",
+                                             settings.engine));
+    }
+    if (settings.model_path.empty()) {
+      return fail(Errc::invalid, "model_path: no model is named; give --model PATH");
+    }
+    std::string name =
+        settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
+    return server::ModelSpec{.name = std::move(name), .engine = llama_model(settings)};
+  }
+  const auto parsed = scripted::parse_script(*script);
+  if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);
+  return server::ModelSpec{
+      .name = settings.model_name.empty() ? std::string{kScripted} : settings.model_name,
+      .engine = server::ScriptedModel{std::string{*script}}};
+}
+
+}  // namespace
+
+Result<server::ServerConfig> server_config(const config::Settings& settings) {
+  auto model = model_spec(settings);
+  if (!model) return std::unexpected(model.error());
+  server::ServerConfig out;
+  out.models.push_back(*std::move(model));
+  out.host = settings.host;
+  out.port = static_cast<std::uint16_t>(settings.websocket_port);
+  out.edges = static_cast<std::uint32_t>(settings.edge_threads);
+  out.api_keys = settings.api_keys;
+  out.allowed_hosts = settings.allowed_hosts;
+  out.allowed_origins = settings.allowed_origins;
+  out.merge = ms(settings.buffer_timeout_ms);
+  out.drain_timeout = ms(settings.drain_timeout_ms);
+  out.limits.connections_max = static_cast<std::uint32_t>(settings.max_connections);
+  out.limits.streams_per_connection_max =
+      static_cast<std::uint32_t>(settings.max_streams_per_connection);
+  const auto message_bytes = static_cast<std::size_t>(settings.max_message_bytes);
+  out.limits.http.body_bytes_max = message_bytes;
+  out.limits.websocket.message_bytes_max = message_bytes;
+  out.core.streams_queued_max = static_cast<std::uint32_t>(settings.max_queued_streams);
+  out.core.queue_wait_max = ms(settings.queue_timeout_ms);
+  out.core.detach_ttl = ms(settings.detach_ttl_ms);
+  out.core.orphan_ttl = ms(settings.orphan_ttl_ms);
+  return out;
+}
+
+std::string model_name_of(std::string_view path) {
+  constexpr std::string_view kSuffix = ".gguf";
+  constexpr std::size_t kPartChars = 15;  // "-00001-of-00003"
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
+  if (name.size() > kPartChars) {
+    const std::string_view part = name.substr(name.size() - kPartChars);
+    if (part.starts_with('-') && part.substr(6, 4) == "-of-") name.remove_suffix(kPartChars);
+  }
+  return std::string{name};
+}
+
+}  // namespace seedance::apps

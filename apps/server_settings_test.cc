@@ -1,0 +1,116 @@
+#include "apps/server_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace seedance::apps {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string mistake(const config::Settings& settings) {
+  const auto config = server_config(settings);
+  return config ? "" : config.error().detail;
+}
+
+TEST(ServerSettings, CarriesEveryValueOver) {
+  config::Settings settings;
+  settings.model_path = "/m/big-q4-00001-of-00003.gguf";
+  settings.ctx_size = 512;
+  settings.max_concurrent_streams = 8;
+  settings.threads = 3;
+  settings.gpu_layers = -1;
+  settings.batch_tokens = 128;
+  settings.host = "::1";
+  settings.websocket_port = 65535;
+  settings.edge_threads = 2;
+  settings.api_keys = {"k"};
+  settings.allowed_hosts = {"h"};
+  settings.allowed_origins = {"o"};
+  settings.buffer_timeout_ms = 20;
+  settings.drain_timeout_ms = 30;
+  settings.max_connections = 40;
+  settings.max_streams_per_connection = 50;
+  settings.max_message_bytes = 6000;
+  settings.max_queued_streams = 70;
+  settings.queue_timeout_ms = 80;
+  settings.detach_ttl_ms = 90;
+  settings.orphan_ttl_ms = 100;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  ASSERT_EQ(config->models.size(), 1U);
+  EXPECT_EQ(config->models[0].name, "big-q4");
+  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
+  EXPECT_EQ(model.path, settings.model_path);
+  EXPECT_EQ(model.context_tokens, 512U);
+  EXPECT_EQ(model.sequences_max, 8U);
+  EXPECT_EQ(model.threads, 3);
+  EXPECT_EQ(model.gpu_layers, -1);
+  EXPECT_EQ(model.batch_tokens_max, 128U);
+  EXPECT_EQ(config->host, "::1");
+  EXPECT_EQ(config->port, 65535);
+  EXPECT_EQ(config->edges, 2U);
+  EXPECT_EQ(config->api_keys, settings.api_keys);
+  EXPECT_EQ(config->allowed_hosts, settings.allowed_hosts);
+  EXPECT_EQ(config->allowed_origins, settings.allowed_origins);
+  EXPECT_EQ(config->merge, std::chrono::milliseconds{20});
+  EXPECT_EQ(config->drain_timeout, std::chrono::milliseconds{30});
+  EXPECT_EQ(config->limits.connections_max, 40U);
+  EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
+  EXPECT_EQ(config->limits.http.body_bytes_max, 6000U);
+  EXPECT_EQ(config->limits.websocket.message_bytes_max, 6000U);
+  EXPECT_EQ(config->core.streams_queued_max, 70U);
+  EXPECT_EQ(config->core.queue_wait_max, std::chrono::milliseconds{80});
+  EXPECT_EQ(config->core.detach_ttl, std::chrono::milliseconds{90});
+  EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
+}
+
+TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config);
+  const server::ServerConfig defaults;
+  EXPECT_EQ(config->host, defaults.host);
+  EXPECT_EQ(config->port, defaults.port);
+  EXPECT_EQ(config->merge, defaults.merge);
+  EXPECT_EQ(config->drain_timeout, defaults.drain_timeout);
+  EXPECT_EQ(config->limits.connections_max, defaults.limits.connections_max);
+  EXPECT_EQ(config->limits.streams_per_connection_max, defaults.limits.streams_per_connection_max);
+  EXPECT_EQ(config->limits.websocket.message_bytes_max,
+            defaults.limits.websocket.message_bytes_max);
+  EXPECT_EQ(config->core.streams_queued_max, defaults.core.streams_queued_max);
+  EXPECT_EQ(config->core.queue_wait_max, defaults.core.queue_wait_max);
+  EXPECT_EQ(config->core.detach_ttl, defaults.core.detach_ttl);
+  EXPECT_EQ(config->core.orphan_ttl, defaults.core.orphan_ttl);
+}
+
+TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
+  config::Settings settings;
+  settings.engine = "scripted:rate=7";
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_EQ(config->models[0].name, "scripted");
+  EXPECT_EQ(std::get<server::ScriptedModel>(config->models[0].engine).script, "rate=7");
+}
+
+TEST(ServerSettings, NameTheKeyOfAMistake) {
+  config::Settings settings;
+  EXPECT_THAT(mistake(settings), HasSubstr("model_path: no model is named"));
+  settings.engine = "lama";
+  EXPECT_THAT(mistake(settings), HasSubstr("engine: \"lama\" is unknown"));
+  settings.engine = "scripted2";
+  EXPECT_THAT(mistake(settings), HasSubstr("engine: \"scripted2\" is unknown"));
+  settings.engine = "scripted:speed=9";
+  EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
+}
+
+TEST(ModelName, IsTheFileNameWithoutItsEndings) {
+  EXPECT_EQ(model_name_of("/models/tiny.gguf"), "tiny");
+  EXPECT_EQ(model_name_of("tiny"), "tiny");
+  EXPECT_EQ(model_name_of("a.b/big-00001-of-00003.gguf"), "big");
+  EXPECT_EQ(model_name_of("-00001-of-00003.gguf"), "-00001-of-00003");
+}
+
+}  // namespace
+}  // namespace seedance::apps

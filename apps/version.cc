@@ -1,0 +1,36 @@
+// seedance version: what this binary is made of.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+
+#include "apps/command.h"
+#include "llama/version.h"
+#include "wire/json.h"
+
+namespace seedance::apps {
+namespace {
+
+int run(bool as_json) {
+  const std::string llama = llama::llama_cpp_version();
+  if (!as_json) {
+    fmt::print("seedance {}\nllama.cpp {}\n", kVersion, llama);
+    return kDone;
+  }
+  std::string out;
+  wire::JsonWriter json{out};
+  json.begin_object().field("seedance", kVersion).field("llama_cpp", llama).end_object();
+  fmt::print("{}\n", out);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_version(CLI::App& parent) {
+  auto as_json = std::make_shared<bool>(false);  // Shared: the parser fills what `run` reads.
+  CLI::App* app = parent.add_subcommand("version", "Print the version, and that of llama.cpp");
+  app->add_flag("--json", *as_json, "As one JSON object");
+  return {app, [as_json] { return run(*as_json); }};
+}
+
+}  // namespace seedance::apps

@@ -1,0 +1,27 @@
+// seedance worker: the process that runs one model; `seedance serve` starts it.
+#include <memory>
+
+#include "apps/command.h"
+#include "llama/worker.h"
+
+namespace seedance::apps {
+
+Command add_worker(CLI::App& parent) {
+  struct Options {
+    int fd = -1;
+    llama::WorkerOptions worker;
+  };
+  auto options = std::make_shared<Options>();  // Shared: the parser fills what `run` reads.
+  llama::WorkerOptions& worker = options->worker;
+  CLI::App* app = parent.add_subcommand("worker", "Run a model for `seedance serve`")->group("");
+  app->add_option("--fd", options->fd, "Socket to the server")->required();
+  app->add_option("--model", worker.model_path)->required();
+  app->add_option("--ctx-size", worker.context_tokens);
+  app->add_option("--parallel", worker.sequences_max);
+  app->add_option("--threads", worker.threads);
+  app->add_option("--gpu-layers", worker.gpu_layers);
+  app->add_option("--batch-tokens", worker.batch_tokens_max);
+  return {app, [options] { return llama::run_worker(options->fd, options->worker); }};
+}
+
+}  // namespace seedance::apps
