@@ -11,7 +11,6 @@
 
 #include "base/time.h"
 #include "llama/model_file.h"
-#include "llama/system_memory.h"
 
 namespace seedance::llama {
 namespace {
@@ -39,7 +38,8 @@ double gib(std::uint64_t bytes) {
 }  // namespace
 
 Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapture& log,
-                                           const std::function<void(float)>& progress) {
+                                           const std::function<void(float)>& progress,
+                                           std::uint64_t available) {
   std::unique_ptr<Model> model{new Model};
   auto begin = std::chrono::steady_clock::now();
   const auto stage = [&](const char* name) {
@@ -51,7 +51,7 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   }
   model->read_vocabulary();
   stage("load_ms");
-  if (const auto made = model->make_context(options, log); !made) {
+  if (const auto made = model->make_context(options, log, available); !made) {
     return std::unexpected(made.error());
   }
   stage("kv_ms");
@@ -155,10 +155,11 @@ Result<llama_context_params> Model::size(const WorkerOptions& options) {
   return parameters;
 }
 
-Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log) {
+Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
+                                 std::uint64_t available) {
   const auto parameters = size(options);
   if (!parameters) return std::unexpected(parameters.error());
-  if (const auto fits = check_memory(options.model_path, *parameters); !fits) {
+  if (const auto fits = check_memory(options.model_path, *parameters, available); !fits) {
     return std::unexpected(fits.error());
   }
   log.take();
@@ -176,24 +177,28 @@ Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log) 
 }
 
 // The kernel promises more than it has and kills whoever takes it: so look first.
-// The quick bound holds for usual attention; the exact number loads the metadata
-// once more.
-Result<void> Model::check_memory(const std::string& path, const llama_context_params& parameters) {
+// The quick bound holds for usual attention; the exact number needs llama.cpp to
+// load the metadata once more and to keep a record of each token's place.
+Result<void> Model::check_memory(const std::string& path, const llama_context_params& parameters,
+                                 std::uint64_t available) {
+  constexpr std::uint64_t kRecordBytes = 64;
+  const std::uint64_t records = parameters.n_ctx * kRecordBytes;
   const std::uint64_t width = static_cast<std::uint64_t>(llama_model_n_embd(model_));
-  const std::uint64_t bound = std::uint64_t{parameters.n_ctx} * width * 2 * sizeof(ggml_fp16_t) *
-                              static_cast<std::uint64_t>(llama_model_n_layer(model_));
-  const std::uint64_t available = available_memory();
-  if (bound < available / 2) return {};
-  std::vector<ggml_backend_dev_t> devices;
-  std::uint32_t unused = 0;
-  const auto needs =
-      common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices, unused,
-                                    unused, unused, GGML_LOG_LEVEL_ERROR);
-  const std::uint64_t needed = needs.back().context + needs.back().compute;
+  const std::uint64_t layers = static_cast<std::uint64_t>(llama_model_n_layer(model_));
+  std::uint64_t needed = records + parameters.n_ctx * layers * width * 2 * sizeof(ggml_fp16_t);
+  if (needed < available / 2) return {};
+  if (records < available / 2) {
+    std::vector<ggml_backend_dev_t> devices;
+    std::uint32_t unused = 0;
+    const auto exact =
+        common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices,
+                                      unused, unused, unused, GGML_LOG_LEVEL_ERROR);
+    needed = records + exact.back().context + exact.back().compute;
+  }
   if (needed <= available) return {};
   return fail(Errc::overloaded,
-              fmt::format("{} sequences of {} tokens need {:.1f} GiB of memory beside the model, "
-                          "{:.1f} GiB are available: use a smaller context or fewer sequences",
+              fmt::format("{} sequences of {} tokens need {:.3g} GiB of memory beside the model, "
+                          "{:.3g} GiB are available: use a smaller context or fewer sequences",
                           sequences_max_, context_tokens_, gib(needed), gib(available)));
 }
 

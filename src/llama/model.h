@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "llama/log_capture.h"
+#include "llama/system_memory.h"
 #include "llama/worker.h"
 
 namespace seedance::llama {
@@ -23,9 +24,11 @@ class Model {
  public:
   // Checks the file, maps it, makes room for the sequences, and computes one
   // token to bring the weights into memory. `progress` is told 0 to 1 while the
-  // file is read. The error says what is wrong in one sentence.
+  // file is read; `available` bytes of memory may be taken. The error says what
+  // is wrong in one sentence.
   static Result<std::unique_ptr<Model>> load(const WorkerOptions& options, LogCapture& log,
-                                             const std::function<void(float)>& progress);
+                                             const std::function<void(float)>& progress,
+                                             std::uint64_t available = available_memory());
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -54,8 +57,9 @@ class Model {
                     const std::function<void(float)>& progress);
   Result<void> check_kind(const std::string& path) const;
   Result<llama_context_params> size(const WorkerOptions& options);
-  Result<void> make_context(const WorkerOptions& options, LogCapture& log);
-  Result<void> check_memory(const std::string& path, const llama_context_params& parameters);
+  Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
+  Result<void> check_memory(const std::string& path, const llama_context_params& parameters,
+                            std::uint64_t available);
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);
 

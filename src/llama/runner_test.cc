@@ -1,0 +1,305 @@
+#include "llama/runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "llama/test_model.h"
+
+namespace seedance::llama {
+namespace {
+
+using engine::Job;
+using engine::JobEnd;
+using testing::HasSubstr;
+
+struct Outcome {
+  std::vector<TokenId> tokens = {};
+  JobEnd end = JobEnd::none;
+  std::optional<Problem> problem = {};
+  std::vector<int> steps = {};  // That gave the tokens.
+  std::vector<Duration> prefills = {};
+  std::vector<stream::TokenLogprobs> logprobs = {};
+
+  bool over() const { return end != JobEnd::none || problem; }
+};
+
+// A model and its runner, carried on by hand.
+class RunnerTest : public testing::Test {
+ protected:
+  void load(WorkerOptions options = {}) {
+    options.model_path = test_model_path();
+    options.threads = 1;
+    if (options.context_tokens == 0) options.context_tokens = 512;
+    auto model = Model::load(options, log_, [](float) {});
+    ASSERT_TRUE(model) << model.error().detail;
+    model_ = *std::move(model);
+    runner_.emplace(*model_);
+  }
+
+  void start(const Job& job) {
+    outcomes_[job.id.value];
+    runner_->on_command(job);
+  }
+
+  void cancel(std::uint64_t id, std::uint32_t gen = 1) {
+    runner_->on_command(engine::Cancel{{id}, {gen}});
+  }
+
+  void step() {
+    const auto events = runner_->step();
+    ASSERT_TRUE(events) << events.error().detail;
+    ++steps_;
+    for (const engine::Event& event : *events) {
+      if (const auto* failed = std::get_if<engine::JobFailed>(&event)) {
+        outcomes_[failed->job.value].problem = failed->problem;
+      } else if (const auto* made = std::get_if<engine::Step>(&event)) {
+        for (const engine::StepToken& token : made->tokens) take(token);
+      }
+    }
+  }
+
+  void take(const engine::StepToken& token) {
+    Outcome& outcome = outcomes_.at(token.job.value);
+    EXPECT_FALSE(outcome.over()) << "a token after the end of " << token.job.value;
+    outcome.tokens.push_back(token.token);
+    outcome.end = token.end;
+    outcome.steps.push_back(steps_);
+    outcome.prefills.push_back(token.prefill);
+    for (const auto& each : token.logprobs) outcome.logprobs.push_back(each);
+  }
+
+  void run() {
+    while (!runner_->idle()) step();
+  }
+
+  Outcome run_alone(const Job& job) {
+    start(job);
+    run();
+    return std::exchange(outcomes_[job.id.value], {});
+  }
+
+  Outcome& outcome(std::uint64_t id) { return outcomes_.at(id); }
+
+  LogCapture log_;
+  std::unique_ptr<Model> model_;
+  std::optional<Runner> runner_;
+  std::map<std::uint64_t, Outcome> outcomes_;
+  int steps_ = 0;
+};
+
+TEST_F(RunnerTest, GivesTokensUntilTheLengthIsReached) {
+  load();
+  const auto prompt = random_prompt(1, 9);
+  const Outcome outcome = run_alone(greedy_job(1, prompt, 12));
+  EXPECT_EQ(outcome.tokens.size(), 12);
+  EXPECT_EQ(outcome.end, JobEnd::length);
+  EXPECT_LT(LoneModel{}.regret(prompt, outcome.tokens), kEpsilon);
+  EXPECT_GT(outcome.prefills.front(), Duration::zero());
+  EXPECT_EQ(outcome.prefills.back(), Duration::zero());
+  EXPECT_TRUE(runner_->idle());
+}
+
+TEST_F(RunnerTest, EndsWithTheEndToken) {
+  load();
+  Job job = greedy_job(1, random_prompt(1, 9), 12);
+  job.sampling.ignore_eos = false;
+  const TokenId end = model_->end_tokens().front();
+  job.sampling.logit_bias = {{end, 1000.0F}};
+  const Outcome outcome = run_alone(job);
+  EXPECT_EQ(outcome.tokens, (std::vector{end}));
+  EXPECT_EQ(outcome.end, JobEnd::stop);
+}
+
+TEST_F(RunnerTest, EndsWhenTheContextIsFull) {
+  load({.context_tokens = 32});
+  const Outcome outcome = run_alone(greedy_job(1, random_prompt(1, 20), 100));
+  EXPECT_EQ(outcome.tokens.size(), 12);
+  EXPECT_EQ(outcome.end, JobEnd::context);
+}
+
+TEST_F(RunnerTest, RefusesAPromptThatFillsTheContext) {
+  load({.context_tokens = 32});
+  EXPECT_EQ(run_alone(greedy_job(1, random_prompt(1, 31), 9)).end, JobEnd::context);
+  Job job = greedy_job(2, random_prompt(1, 30), 9);
+  job.committed = random_prompt(2, 2);
+  const Outcome outcome = run_alone(job);
+  ASSERT_TRUE(outcome.problem);
+  EXPECT_EQ(outcome.problem->code, ErrorCode::context_length_exceeded);
+  EXPECT_EQ(outcome.problem->numbers,
+            (std::vector<Problem::Number>{{"prompt_tokens", 32}, {"context_tokens", 32}}));
+}
+
+TEST_F(RunnerTest, RefusesJobsThatMakeNoSense) {
+  load();
+  const auto code = [&](const Job& job) {
+    const Outcome outcome = run_alone(job);
+    return outcome.problem ? std::optional{outcome.problem->code} : std::nullopt;
+  };
+  const Job good = greedy_job(1, random_prompt(1, 5), 3);
+  EXPECT_EQ(code(good), std::nullopt);
+  Job job = good;
+  job.prompt.clear();
+  EXPECT_EQ(code(job), ErrorCode::invalid_request);
+  job = good;
+  job.committed = random_prompt(2, 3);
+  EXPECT_EQ(code(job), ErrorCode::invalid_request);
+  const auto size = static_cast<std::int32_t>(model_->vocabulary_size());
+  for (const std::int32_t id : {-1, size}) {
+    job = good;
+    job.prompt.push_back({id});
+    EXPECT_EQ(code(job), ErrorCode::invalid_request) << id;
+    job = good;
+    job.committed.push_back({id});
+    EXPECT_EQ(code(job), ErrorCode::invalid_request) << id;
+    job = good;
+    job.sampling.logit_bias = {{{id}, 1.0F}};
+    EXPECT_EQ(code(job), ErrorCode::invalid_request) << id;
+  }
+}
+
+TEST_F(RunnerTest, CancelsAWaitingJob) {
+  load({.sequences_max = 1});
+  for (std::uint64_t id = 1; id <= 3; ++id) start(greedy_job(id, random_prompt(id, 5), 4));
+  step();
+  cancel(2);
+  run();
+  EXPECT_EQ(outcome(1).end, JobEnd::length);
+  EXPECT_TRUE(outcome(2).tokens.empty());
+  EXPECT_EQ(outcome(3).end, JobEnd::length);
+}
+
+TEST_F(RunnerTest, CancelsAJobInItsPrompt) {
+  load({.sequences_max = 2, .batch_tokens_max = 16});
+  start(greedy_job(1, random_prompt(1, 5), 30));
+  step();
+  start(greedy_job(2, random_prompt(2, 400), 4));
+  step();
+  step();
+  EXPECT_EQ(outcome(1).tokens.size(), 3);
+  EXPECT_TRUE(outcome(2).tokens.empty());
+  cancel(2);
+  const auto prompt = random_prompt(3, 9);
+  start(greedy_job(3, prompt, 4));  // It takes the place that is free at once.
+  step();
+  EXPECT_EQ(outcome(3).tokens.size(), 1);
+  run();
+  EXPECT_TRUE(outcome(2).tokens.empty());
+  EXPECT_EQ(outcome(1).tokens.size(), 30);
+  EXPECT_LT(LoneModel{}.regret(prompt, outcome(3).tokens), kEpsilon);
+}
+
+TEST_F(RunnerTest, CancelsADecodingJobAndNoOther) {
+  load();
+  const auto prompt = random_prompt(2, 8);
+  start(greedy_job(1, random_prompt(1, 5), 30));
+  start(greedy_job(2, prompt, 30));
+  start(greedy_job(3, random_prompt(3, 7), 30));
+  step();
+  step();
+  cancel(1, 2);  // Another generation: nothing happens.
+  step();
+  cancel(1);
+  cancel(1);
+  run();
+  EXPECT_EQ(outcome(1).tokens.size(), 3);
+  EXPECT_EQ(outcome(3).tokens.size(), 30);
+  EXPECT_LT(LoneModel{}.regret(prompt, outcome(2).tokens), kEpsilon);
+}
+
+TEST_F(RunnerTest, ContinuesFromCommittedTokens) {
+  load();
+  const auto prompt = random_prompt(1, 9);
+  const auto whole = run_alone(greedy_job(1, prompt, 20)).tokens;
+  Job job = greedy_job(2, prompt, 20);
+  job.committed.assign(whole.begin(), whole.begin() + 8);
+  const Outcome rest = run_alone(job);
+  EXPECT_EQ(rest.tokens.size(), 12);
+  EXPECT_EQ(rest.end, JobEnd::length);
+  auto joined = job.committed;
+  joined.insert(joined.end(), rest.tokens.begin(), rest.tokens.end());
+  EXPECT_LT(LoneModel{}.regret(prompt, joined), kEpsilon);
+}
+
+TEST_F(RunnerTest, DrawsTheSameForTheSameSeed) {
+  load();
+  Job job = greedy_job(1, random_prompt(1, 9), 16);
+  job.sampling.temperature = 3;
+  std::set<std::vector<TokenId>> texts;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    job.sampling.seed = seed;
+    job.id.value = 2 * seed;
+    const auto first = run_alone(job).tokens;
+    job.id.value = 2 * seed + 1;
+    EXPECT_EQ(run_alone(job).tokens, first);
+    texts.insert(first);
+  }
+  EXPECT_EQ(texts.size(), 4);
+}
+
+TEST_F(RunnerTest, GivesLogprobsWhenAsked) {
+  load();
+  Job job = greedy_job(1, random_prompt(1, 9), 3);
+  job.sampling.logprobs = true;
+  job.sampling.top_logprobs = 2;
+  const Outcome outcome = run_alone(job);
+  ASSERT_EQ(outcome.logprobs.size(), 3);
+  EXPECT_EQ(outcome.logprobs[0].top.size(), 2);
+  EXPECT_EQ(outcome.logprobs[0].top[0].token, outcome.tokens[0]);
+  EXPECT_EQ(outcome.logprobs[0].top[0].logprob, outcome.logprobs[0].chosen);
+}
+
+// Jobs come and go at random, so that gaps open and close: no sequence is ever
+// computed with a token of another.
+TEST_F(RunnerTest, KeepsSequencesApartUnderRandomLoad) {
+  load({.sequences_max = 12, .batch_tokens_max = 64});
+  LoneModel lone;
+  Prng random{7};
+  std::map<std::uint64_t, Job> jobs;
+  for (std::uint64_t id = 0; id < 60; ++id) {
+    const auto prompt = random_prompt(id, 1 + random.below(40));
+    jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(30)));
+    start(jobs[id]);
+    for (std::uint64_t steps = random.below(5); steps > 0; --steps) step();
+    if (random.below(6) == 0) cancel(random.below(id + 1));
+  }
+  run();
+  std::size_t ended = 0;
+  for (const auto& [id, job] : jobs) {
+    EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens), kEpsilon) << id;
+    ended += outcome(id).end == JobEnd::length ? 1 : 0;
+  }
+  EXPECT_GT(ended, 40);
+}
+
+// Eight jobs of 80 tokens in memory for 256: some must wait in the middle.
+TEST_F(RunnerTest, RequeuesTheNewestWhenSharedMemoryIsFull) {
+  load({.context_tokens = 256, .sequences_max = 8, .shared_tokens = 256});
+  LoneModel lone;
+  for (std::uint64_t id = 0; id < 8; ++id) start(greedy_job(id, random_prompt(id, 20), 60));
+  run();
+  std::size_t interrupted = 0;
+  for (std::uint64_t id = 0; id < 8; ++id) {
+    EXPECT_FALSE(outcome(id).problem) << id;
+    EXPECT_EQ(outcome(id).tokens.size(), 60) << id;
+    EXPECT_EQ(outcome(id).end, JobEnd::length) << id;
+    EXPECT_LT(lone.regret(random_prompt(id, 20), outcome(id).tokens), kEpsilon) << id;
+    interrupted += outcome(id).steps.back() - outcome(id).steps.front() > 59 ? 1 : 0;
+  }
+  EXPECT_GT(interrupted, 0);
+  EXPECT_EQ(outcome(0).steps.back() - outcome(0).steps.front(), 59);  // The oldest never waits.
+}
+
+TEST_F(RunnerTest, UsesAllOfSharedMemoryForOne) {
+  load({.context_tokens = 4096, .sequences_max = 8, .shared_tokens = 256});
+  EXPECT_EQ(model_->context_tokens(), 256);
+  const Outcome outcome = run_alone(greedy_job(1, random_prompt(1, 250), 60));
+  EXPECT_EQ(outcome.tokens.size(), 6);
+  EXPECT_EQ(outcome.end, JobEnd::context);
+}
+
+}  // namespace
+}  // namespace seedance::llama
