@@ -124,7 +124,7 @@ test('ping measures, bad messages are answered and the connection lives', async 
 });
 
 test('cancel works in queue, in prefill and in decode', async () => {
-  const slow = await Server.scripted('rate=50,length=100000,prefill=20', '--parallel', '1');
+  const slow = await Server.scripted('rate=50,length=100000,prefill=20ms', '--parallel', '1');
   const client = await slow.connect();
   for (let i = 0; i < 4; i++) client.send({ type: 'INFER_REQ', id: `c${i}`, prompt: 'slow' });
   for (let i = 0; i < 4; i++) await client.until((m) => m.id === `c${i}` && m.type === 'ACCEPTED');
