@@ -21,6 +21,10 @@ if(SEEDANCE_SANITIZE)
   target_link_options(seedance_flags INTERFACE -fsanitize=${SEEDANCE_SANITIZE})
 endif()
 
+if(SEEDANCE_FUZZ)  # The code under test tells the fuzzer what it reached.
+  target_compile_options(seedance_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 function(seedance_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS" ${ARGN})
   set(target seedance_${name})
@@ -45,7 +49,10 @@ function(seedance_module name)
     if(SEEDANCE_FUZZ)
       add_executable(${fuzzer} ${source})
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
-      add_test(NAME ${fuzzer} COMMAND ${fuzzer} -max_total_time=10 ${corpus})
+      # New inputs go to the first directory, not into the source tree.
+      file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${fuzzer}_found)
+      add_test(NAME ${fuzzer} COMMAND ${fuzzer} -max_total_time=10 ${fuzzer}_found ${corpus}
+               WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
     else()
       add_executable(${fuzzer} ${source} ${PROJECT_SOURCE_DIR}/tests/replay_main.cc)
       add_test(NAME ${fuzzer} COMMAND ${fuzzer} ${corpus})
