@@ -1,0 +1,184 @@
+#include "api/completions.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "api/view_fixture.h"
+#include "base/random.h"
+
+namespace seedance::api {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kMuch = 1 << 20;
+
+std::string completion_json(std::string_view fields) {
+  return fmt::format(R"({{"prompt":"p"{}{}}})", fields.empty() ? "" : ",", fields);
+}
+
+CompletionRequest completion(const std::string& body) {
+  auto parsed = parse_completion(body);
+  if (parsed) return std::move(*parsed);
+  ADD_FAILURE() << "refused: " << parsed.error().message;
+  return {};
+}
+
+Problem refusal(const std::string& body) {
+  auto parsed = parse_completion(body);
+  if (!parsed) return std::move(parsed.error());
+  ADD_FAILURE() << "not refused: " << body;
+  return {};
+}
+
+TEST(ParseCompletion, TakesDefaults) {
+  const CompletionRequest parsed = completion(completion_json(""));
+  EXPECT_EQ(parsed.request.max_tokens, kCompletionTokensDefault);
+  EXPECT_EQ(parsed.request.sampling, engine::Sampling{});
+  EXPECT_EQ(parsed.options, CompletionOptions{});
+}
+
+TEST(ParseCompletion, TakesOnePromptInAnyForm) {
+  const text::PromptInput text = std::string{"p"};
+  const text::PromptInput tokens = std::vector{TokenId{1}, TokenId{2}};
+  EXPECT_EQ(completion(R"({"prompt":"p"})").request.input, text);
+  EXPECT_EQ(completion(R"({"prompt":["p"]})").request.input, text);
+  EXPECT_EQ(completion(R"({"prompt":[1,2]})").request.input, tokens);
+  EXPECT_EQ(completion(R"({"prompt":[[1,2]]})").request.input, tokens);
+  for (const std::string_view prompt :
+       {R"(["p","q"])", "[[1],[2]]", "[]", "[[]]", "[[[1]]]", "5", "[1,\"p\"]", "{}", "null"}) {
+    EXPECT_EQ(refusal(fmt::format(R"({{"prompt":{}}})", prompt)).param, "prompt") << prompt;
+  }
+  EXPECT_EQ(refusal("{}").param, "prompt");
+}
+
+TEST(ParseCompletion, ReadsLogprobsAsACount) {
+  EXPECT_FALSE(completion(completion_json("")).options.logprobs);
+  const CompletionRequest none = completion(completion_json(R"("logprobs":0)"));
+  EXPECT_TRUE(none.options.logprobs);
+  EXPECT_EQ(none.request.sampling.top_logprobs, 0U);
+  EXPECT_EQ(completion(completion_json(R"("logprobs":5)")).request.sampling.top_logprobs, 5U);
+  EXPECT_EQ(refusal(completion_json(R"("logprobs":6)")).param, "logprobs");
+  EXPECT_EQ(refusal(completion_json(R"("logprobs":true)")).param, "logprobs");
+}
+
+TEST(ParseCompletion, RefusesWhatIsNotSupportedByName) {
+  for (const std::string_view field :
+       {R"("n":2)", R"("best_of":3)", R"("echo":true)", R"("suffix":"s")", R"("messages":[])",
+        R"("max_tokens":0)", R"("temperature":-1)"}) {
+    const std::string name{field.substr(1, field.find(':') - 2)};
+    const Problem problem = refusal(completion_json(field));
+    EXPECT_EQ(problem.param, name);
+    EXPECT_THAT(problem.message, HasSubstr(fmt::format("\"{}\"", name)));
+  }
+  completion(completion_json(R"("n":1,"best_of":1,"echo":false,"suffix":"","user":"u")"));
+}
+
+struct Client {
+  std::string text;
+  std::vector<std::string> reasons;
+  std::vector<std::uint64_t> text_offsets;
+  int usages = 0;
+  int dones = 0;
+
+  void on_event(const std::string& data) {
+    ASSERT_EQ(dones, 0) << "an event after the end";
+    if (data == "[DONE]") {
+      ++dones;
+      return;
+    }
+    const auto event = boost::json::parse(data);
+    EXPECT_EQ(as_string(event.at("id")), "cmpl-" + to_text(kStream));
+    EXPECT_EQ(event.at("object"), "text_completion");
+    if (event.at("choices").as_array().empty()) {
+      ++usages;
+      return;
+    }
+    const auto& choice = event.at("choices").at(0);
+    text += as_string(choice.at("text"));
+    if (!choice.at("finish_reason").is_null())
+      reasons.push_back(as_string(choice.at("finish_reason")));
+    if (choice.at("logprobs").is_null()) return;
+    for (const auto& offset : choice.at("logprobs").at("text_offset").as_array()) {
+      text_offsets.push_back(offset.to_number<std::uint64_t>());
+    }
+  }
+};
+
+void check_any_cut(std::uint64_t seed) {
+  Prng prng{seed};
+  TestStream stream{true};
+  const CompletionOptions options{
+      .stream = true, .include_usage = seed % 2 == 0, .logprobs = seed % 3 == 0};
+  CompletionSseView view{AnswerHead{stream.accepted()}, options, BodyFraming::chunked};
+  stream::Cursor cursor;
+  std::string body;
+  const std::uint64_t tokens = prng.below(200);
+  while (!cursor.done) {
+    for (std::uint64_t i = prng.below(20); i > 0 && stream.log.appended().value < tokens; --i) {
+      add_awkward(stream, stream.log.appended().value);
+    }
+    if (stream.log.appended().value == tokens && !stream.log.head().done) {
+      stream.end(stream::FinishReason::stop);
+    }
+    view.render(stream.log, cursor, body, prng.below(3) == 0 ? kMuch : prng.below(300));
+  }
+  Client client;
+  for (const std::string& event : events(dechunk(body).content)) client.on_event(event);
+  EXPECT_EQ(client.text, stream.text);
+  EXPECT_EQ(client.reasons, std::vector<std::string>{"stop"});
+  EXPECT_EQ(client.usages, options.include_usage ? 1 : 0);
+  EXPECT_EQ(client.dones, 1);
+  EXPECT_EQ(client.text_offsets.size(), options.logprobs ? tokens : 0);
+  EXPECT_TRUE(std::ranges::is_sorted(client.text_offsets));
+}
+
+TEST(CompletionSseView, GivesTheSameStreamHoweverItIsCut) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    check_any_cut(seed);
+  }
+}
+
+TEST(CompletionSseView, EndsAFailureWithAnErrorAndNothingElse) {
+  TestStream stream;
+  stream.end(stream::FinishReason::error,
+             Problem{.code = ErrorCode::engine_failed, .message = "The worker ended."});
+  CompletionSseView view{AnswerHead{stream.accepted()}, {}, BodyFraming::until_close};
+  stream::Cursor cursor;
+  std::string body;
+  view.render(stream.log, cursor, body, kMuch);
+  EXPECT_EQ(body, R"(data: {"error":{"message":"The worker ended.","type":"server_error",)"
+                  R"("param":null,"code":"engine_failed"}})"
+                  "\n\n");
+}
+
+TEST(CompletionAnswer, HasLogprobsInTheLegacyShape) {
+  TestStream stream{true};
+  stream.add("\xE4\xBD\xA0");
+  stream.add("\xF0\x9F", "");
+  stream.add("\x98\x80", "\xF0\x9F\x98\x80");
+  stream.add("!");
+  stream.add_end();
+  stream.end(stream::FinishReason::stop);
+  const HttpAnswer answer =
+      completion_answer(AnswerHead{stream.accepted()}, {.logprobs = true}, stream.log);
+  EXPECT_EQ(answer.status, 200);
+  const auto body = boost::json::parse(answer.body);
+  EXPECT_EQ(as_string(body.at("choices").at(0).at("text")), stream.text);
+  const auto& logprobs = body.at("choices").at(0).at("logprobs");
+  EXPECT_EQ(logprobs.at("tokens"),
+            boost::json::parse(R"(["\u4f60","bytes:\\xf0\\x9f","bytes:\\x98\\x80","!"])"));
+  EXPECT_EQ(logprobs.at("text_offset"), boost::json::parse("[0,1,1,2]"));
+  EXPECT_EQ(logprobs.at("token_logprobs").as_array().size(), 4U);
+  EXPECT_EQ(logprobs.at("top_logprobs").at(3).at("!").to_number<double>(), -0.75);
+}
+
+TEST(CompletionAnswer, GivesAFailureItsStatus) {
+  TestStream stream;
+  stream.end(stream::FinishReason::cancelled);
+  EXPECT_EQ(completion_answer(AnswerHead{stream.accepted()}, {}, stream.log).status, 499);
+}
+
+}  // namespace
+}  // namespace seedance::api

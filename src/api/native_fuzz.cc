@@ -1,0 +1,31 @@
+// Any bytes from a client give a message whose numbers are in range, or a refusal
+// that can be sent.
+#include <cmath>
+#include <cstdint>
+
+#include "api/native.h"
+#include "api/request_check.h"
+#include "base/check.h"
+
+using namespace seedance;
+using namespace seedance::api;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string_view text{reinterpret_cast<const char*>(bytes), size};
+  for (const Subprotocol subprotocol : {Subprotocol::json, Subprotocol::binary}) {
+    const ClientMessage message = parse_client_message(text, subprotocol);
+    if (const auto* infer = std::get_if<InferRequest>(&message)) {
+      SEEDANCE_CHECK(!infer->id.empty(), "a stream has a name");
+      check_request(infer->request);
+    } else if (const auto* refused = std::get_if<NativeRefusal>(&message)) {
+      check_problem(refused->problem);
+      std::string out;
+      append_error(out, refused->id, std::nullopt, refused->problem);
+      const std::string_view frame = out;
+      check_json(frame.substr(frame.find('{')));
+    } else if (const auto* cancel = std::get_if<CancelRequest>(&message)) {
+      SEEDANCE_CHECK(cancel->id.empty() == cancel->stream.has_value(), "a cancel has one name");
+    }
+  }
+  return 0;
+}
