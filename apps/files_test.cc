@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class FilesTest : public testing::Test {
  protected:
   FilesTest() {
-    std::string pattern = testing::TempDir() + std::string{"files-XXXX"} + "XX";
+    std::string pattern = testing::TempDir() + "files-XXXXXX";
     directory_ = ::mkdtemp(pattern.data());
   }
   ~FilesTest() override { std::filesystem::remove_all(directory_); }

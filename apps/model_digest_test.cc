@@ -13,7 +13,7 @@ namespace {
 class DigestTest : public testing::Test {
  protected:
   DigestTest() {
-    std::string pattern = testing::TempDir() + std::string{"digest-XXXX"} + "XX";
+    std::string pattern = testing::TempDir() + "digest-XXXXXX";
     directory_ = ::mkdtemp(pattern.data());
   }
   ~DigestTest() override { std::filesystem::remove_all(directory_); }

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""The commands as processes: exit codes, one clear line each, nothing half-started.
+
+    cli_test.py SEEDANCE_BINARY MODEL.gguf [unittest arguments]
+"""
+import json
+import os
+import pty
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+BINARY, MODEL = "", ""
+PATIENCE_S = 60
+
+
+def run(*arguments, stdin="", environment=None, cwd=None):
+    """A command that ends by itself."""
+    return subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, text=True,
+                          timeout=PATIENCE_S, cwd=cwd,
+                          env={**clean_environment(), **(environment or {})}, check=False)
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith("SEEDANCE_")}
+
+
+def gguf_of_many_parts():
+    """A head that says it is the first of two files."""
+    def text(value):
+        return struct.pack("<Q", len(value)) + value
+    return (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text(b"split.count")
+            + struct.pack("<IH", 2, 2))
+
+
+class Directory(unittest.TestCase):
+    def setUp(self):
+        self.holder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.holder.cleanup)
+        self.directory = self.holder.name
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, content):
+        mode = "wb" if isinstance(content, bytes) else "w"
+        with open(self.path(name), mode) as file:
+            file.write(content)
+        return self.path(name)
+
+    def assert_refused(self, result, *words, code=2):
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def serve_refused(self, *arguments, **options):
+        """Data directory and working directory of its own; the former is not made in vain."""
+        return run("serve", "--port", "0", "--data-dir", self.path("data"), *arguments,
+                   cwd=self.directory, **options)
+
+
+class Refusals(Directory):
+    def test_flags(self):
+        self.assert_refused(run("serve", "--prot", "1"), "--prot")
+        self.assert_refused(run("serve", "--port"), "--port")
+        self.assert_refused(run("nonsense"), "nonsense")
+        self.assert_refused(run(), "subcommand")
+        self.assert_refused(self.serve_refused("--parallel", "257"), "--parallel", "257", "256")
+        self.assert_refused(self.serve_refused("--threads", "few"), "--threads", "few")
+        self.assert_refused(self.serve_refused("--engine", "lama"), "engine", "lama")
+        self.assert_refused(self.serve_refused("--engine", "scripted:speed=1"), "engine", "speed")
+
+    def test_model_file(self):
+        self.assert_refused(self.serve_refused(), "model_path")
+        missing = self.path("missing.gguf")
+        self.assert_refused(self.serve_refused("--model", missing), missing)
+        self.assert_refused(self.serve_refused("--model", self.directory), self.directory)
+        text = self.write("text.gguf", "This is no model.\n")
+        self.assert_refused(self.serve_refused("--model", text), text)
+        empty = self.write("empty.gguf", "")
+        self.assert_refused(self.serve_refused("--model", empty), empty)
+        with open(MODEL, "rb") as file:
+            whole = file.read()
+        cut = self.write("cut.gguf", whole[:len(whole) // 2])
+        self.assert_refused(self.serve_refused("--model", cut), cut)
+        first = self.write("big-00001-of-00002.gguf", gguf_of_many_parts())
+        self.assert_refused(self.serve_refused("--model", first), "big-00002-of-00002.gguf")
+        self.assertFalse(os.path.exists(self.path("data")))
+
+    def test_settings_file(self):
+        typo = self.write("typo.yaml", "# ours\nwebsocket_prot: 1\n")
+        self.assert_refused(self.serve_refused("--config", typo), f"{typo}:2: websocket_prot",
+                            "did you mean websocket_port?")
+        self.write("seedance.yaml", "threads: many\n")
+        self.assert_refused(self.serve_refused(), "seedance.yaml:1: threads", "from 0 to 1024")
+        missing = self.path("missing.yaml")
+        self.assert_refused(self.serve_refused("--config", missing), missing)
+        other = self.write("other.yaml", "engine: scripted\n")
+        self.assert_refused(self.serve_refused("--config", other, environment={
+            "SEEDANCE_MODEL_PAHT": "x"}), "SEEDANCE_MODEL_PAHT", "SEEDANCE_MODEL_PATH")
+
+    def test_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            self.assert_refused(self.serve_refused("--engine", "scripted", "--port", port), port)
+
+    def test_data_directory_that_others_may_enter(self):
+        os.mkdir(self.path("data"))
+        os.chmod(self.path("data"), 0o755)
+        self.write("data/file", "")
+        self.assert_refused(self.serve_refused("--engine", "scripted"), self.path("data"))
+
+    def test_chat(self):
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            port = nobody.getsockname()[1]
+        self.assert_refused(run("chat", "hello", "--url", f"ws://127.0.0.1:{port}"), str(port),
+                            code=1)
+        self.assert_refused(run("chat", "hello", "--url", "wss://host"), "--url")
+        self.assert_refused(run("chat", stdin=""), "prompt")
+
+
+class Init(Directory):
+    def test_writes_a_file_that_serve_takes(self):
+        result = run("init", "--model", "nowhere.gguf", cwd=self.directory)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        mode = stat.S_IMODE(os.stat(self.path("seedance.yaml")).st_mode)
+        self.assertEqual(mode, 0o600)
+        with open(self.path("seedance.yaml")) as file:
+            text = file.read()
+        for key in ("model_path: \"nowhere.gguf\"", "max_concurrent_streams: 64",
+                    "websocket_port: 8080", "enable_streaming: true", "buffer_timeout_ms: 0"):
+            self.assertIn(f"\n{key}\n", text)
+        # It gets as far as the model.
+        self.assert_refused(self.serve_refused(), "nowhere.gguf")
+
+    def test_keeps_a_file_that_is_there(self):
+        path = self.write("seedance.yaml", "host: localhost\n")
+        self.assert_refused(run("init", cwd=self.directory), "seedance.yaml", "--force")
+        with open(path) as file:
+            self.assertEqual(file.read(), "host: localhost\n")
+        self.assertEqual(run("init", "--force", cwd=self.directory).returncode, 0)
+
+
+class Version(unittest.TestCase):
+    def test_names_both_versions(self):
+        self.assertRegex(run("version").stdout, r"^seedance \d+\.\d+\.\d+\nllama.cpp \S+")
+        self.assertEqual(set(json.loads(run("version", "--json").stdout)),
+                         {"seedance", "llama_cpp"})
+
+    def test_help_ends_well(self):
+        for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("seedance", result.stdout)
+
+
+class Server(Directory):
+    """A server on any free port; `arguments` name its engine."""
+
+    def start(self, *arguments):
+        self.server = subprocess.Popen(
+            [BINARY, "serve", "--json", "--port", "0", "--data-dir", self.path("data"), *arguments],
+            stdout=subprocess.PIPE, text=True, env=clean_environment(), cwd=self.directory)
+        self.addCleanup(self.server.stdout.close)
+        self.addCleanup(self.server.wait)
+        self.addCleanup(self.server.kill)
+        ready = json.loads(self.server.stdout.readline())
+        self.assertEqual(ready["event"], "ready")
+        self.url = ready["url"]
+        return ready
+
+    def stop(self, number):
+        self.server.send_signal(number)
+        self.assertEqual(self.server.wait(PATIENCE_S), 0)
+
+    def chat(self, *arguments, **options):
+        return run("chat", "--url", self.url, *arguments, **options)
+
+
+class Serve(Server):
+    def test_says_where_it_is_and_what_took_how_long(self):
+        ready = self.start("--engine", "scripted")
+        self.assertGreater(len(ready["timeline"]), 0)
+        for stage in ready["timeline"]:
+            self.assertGreaterEqual(stage["ms"], 0)
+        with urllib.request.urlopen(self.url + "/readyz", timeout=PATIENCE_S) as answer:
+            self.assertEqual(answer.status, 200)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("data")).st_mode), 0o700)
+
+    def test_ends_cleanly_when_told(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.start("--engine", "scripted")
+            self.stop(number)
+
+    def test_streams_a_real_model(self):
+        ready = self.start("--model", MODEL, "--parallel", "2", "--threads", "1")
+        stages = [stage["stage"] for stage in ready["timeline"]]
+        self.assertEqual(stages[0], "checks")
+        self.assertGreater(len(stages), 2)
+        result = self.chat("--raw", "a", "--max-tokens", "5", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        events = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual(events[0]["type"], "ACCEPTED")
+        self.assertEqual(events[-1]["type"], "INFER_DONE")
+        self.assertEqual(sum(event.get("n", 0) for event in events), events[-1]["seq"])
+        self.stop(signal.SIGTERM)
+
+
+class Chat(Server):
+    def test_echoes_argument_and_standard_input(self):
+        self.start("--engine", "scripted:mode=echo,rate=0")
+        for result in (self.chat("hello there"), self.chat(stdin="hello there\n")):
+            self.assertEqual((result.returncode, result.stdout), (0, "hello there\n"))
+        self.assertIn("tokens/s", self.chat("hello there", "--stats").stderr)
+
+    def test_fails_with_the_servers_words(self):
+        self.start("--engine", "scripted:fault=fail@2,rate=0")
+        result = self.chat("hello there")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("engine_failed", result.stderr)
+        self.assert_refused(self.chat("hello", "--model", "other"), "model_not_found", code=1)
+
+    def test_wants_the_right_key(self):
+        self.start("--engine", "scripted:mode=echo,rate=0", "--api-key", "sesame")
+        self.assert_refused(self.chat("hello"), "API key", code=1)
+        self.assertEqual(self.chat("hello", "--api-key", "sesame").stdout, "hello\n")
+        known = self.chat("hello", environment={"SEEDANCE_API_KEYS": "sesame,other"})
+        self.assertEqual(known.stdout, "hello\n")
+
+    def test_is_interrupted_in_one_shot(self):
+        self.start("--engine", "scripted:rate=50,length=5000")
+        with subprocess.Popen([BINARY, "chat", "--url", self.url, "hello"],
+                              stdout=subprocess.PIPE) as process:
+            process.stdout.read(1)
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            self.assertEqual(process.wait(PATIENCE_S), 130)
+
+    def test_keeps_the_conversation_when_an_answer_is_stopped(self):
+        self.start("--engine", "scripted:rate=50,length=5000")
+        terminal = Terminal(self, [BINARY, "chat", "--url", self.url, "--stats"])
+        terminal.expect("> ")
+        terminal.write("one\n")
+        terminal.expect("one\r\n")
+        terminal.expect(" ")  # A part of the answer.
+        terminal.write("\x03")
+        terminal.expect("cancelled]")
+        terminal.expect("> ")
+        terminal.write("two\n")
+        terminal.expect("two\r\n")
+        terminal.expect(" ")
+        terminal.write("\x03")
+        terminal.expect("cancelled]")
+        terminal.expect("> ")
+        terminal.write("/reset\n")
+        terminal.expect("> ")
+        terminal.write("\x04")
+        self.assertEqual(terminal.wait(), 0)
+
+
+class Terminal:
+    """A process on a terminal of its own."""
+
+    def __init__(self, case, command):
+        self.seen = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(command[0], command, clean_environment())
+        case.addCleanup(os.close, self.fd)
+
+    def write(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, text):
+        while text not in self.seen:
+            try:
+                self.seen += os.read(self.fd, 4096).decode(errors="replace")
+            except OSError as error:
+                raise AssertionError(f"{text!r} did not come after {self.seen!r}") from error
+        self.seen = self.seen.split(text, 1)[1]
+
+    def wait(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+if __name__ == "__main__":
+    BINARY, MODEL = map(os.path.abspath, sys.argv[1:3])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
