@@ -1,0 +1,288 @@
+#include "llama/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "engine/codec.h"
+#include "llama/test_child.h"
+#include "llama/test_model.h"
+
+namespace seedance::llama {
+namespace {
+
+using engine::JobEnd;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+WorkerOptions options_for(std::string path) {
+  return {.model_path = std::move(path), .context_tokens = 256, .threads = 2};
+}
+
+// A worker process and what it said.
+class TestWorker {
+ public:
+  explicit TestWorker(const WorkerOptions& options)
+      : child_([&](int fd) { return run_worker(fd, options); }) {}
+
+  void send(const engine::Command& command) {
+    std::string out;
+    engine::encode(command, out);
+    child_.send(out);
+  }
+
+  // The next event; nothing when the worker has closed its end.
+  std::optional<engine::Event> next() {
+    const auto body = child_.receive();
+    if (!body) return std::nullopt;
+    auto event = engine::decode_event(*body);
+    EXPECT_TRUE(event) << event.error().detail;
+    return *std::move(event);
+  }
+
+  // Skips Loading events.
+  std::optional<engine::Event> next_but_loading() {
+    while (true) {
+      auto event = next();
+      if (!event || !std::holds_alternative<engine::Loading>(*event)) return event;
+    }
+  }
+
+  engine::Ready ready() {
+    auto event = next_but_loading();
+    EXPECT_TRUE(event && std::holds_alternative<engine::Ready>(*event));
+    return std::get<engine::Ready>(*event);
+  }
+
+  TestChild& child() { return child_; }
+
+ private:
+  TestChild child_;
+};
+
+// What a worker says that cannot run a model; it ends with 2.
+std::string failure(const WorkerOptions& options) {
+  TestWorker worker{options};
+  const auto event = worker.next_but_loading();
+  EXPECT_TRUE(event && std::holds_alternative<engine::Failed>(*event));
+  EXPECT_EQ(worker.next(), std::nullopt);
+  EXPECT_EQ(worker.child().wait(), 2);
+  return std::get<engine::Failed>(*event).message;
+}
+
+std::string file_with(const std::string& name, const std::string& content) {
+  std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "-" + name;
+  std::ofstream{path, std::ios::binary} << content;
+  return path;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(Worker, ReportsProgressThenWhatItCanDo) {
+  TestWorker worker{options_for(test_model_path())};
+  float progress = -1;
+  auto event = worker.next();
+  for (; event && std::holds_alternative<engine::Loading>(*event); event = worker.next()) {
+    EXPECT_GT(std::get<engine::Loading>(*event).progress, progress);
+    progress = std::get<engine::Loading>(*event).progress;
+  }
+  EXPECT_EQ(progress, 1);
+  ASSERT_TRUE(event && std::holds_alternative<engine::Ready>(*event));
+  const auto& ready = std::get<engine::Ready>(*event);
+  EXPECT_EQ(ready.context_tokens, 256);
+  EXPECT_EQ(ready.sequences_max, 64);
+  EXPECT_EQ(ready.vocabulary_size, 4096);
+  ASSERT_EQ(ready.timeline.size(), 3);
+  EXPECT_EQ(ready.timeline[0].first, "load_ms");
+  EXPECT_EQ(ready.timeline[1].first, "kv_ms");
+  EXPECT_EQ(ready.timeline[2].first, "warmup_ms");
+}
+
+// Each chosen token is checked by a lone forward pass, so no sequence sees another.
+TEST(Worker, RunsSixtyFourJobsAtOnce) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  std::map<std::uint64_t, engine::Job> jobs;
+  for (std::uint64_t id = 0; id < 64; ++id) {
+    jobs[id] =
+        greedy_job(id, random_prompt(id, 1 + id % 23), static_cast<std::uint32_t>(8 + id % 17));
+    worker.send(jobs[id]);
+  }
+  std::map<std::uint64_t, std::vector<TokenId>> outputs;
+  std::size_t ended = 0;
+  std::size_t widest = 0;
+  while (ended < jobs.size()) {
+    const auto event = worker.next();
+    ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+    const auto& tokens = std::get<engine::Step>(*event).tokens;
+    widest = std::max(widest, tokens.size());
+    for (const engine::StepToken& token : tokens) {
+      outputs[token.job.value].push_back(token.token);
+      ended += token.end == JobEnd::none ? 0 : 1;
+    }
+  }
+  EXPECT_GT(widest, 32);  // They did run together.
+  LoneModel lone;
+  for (const auto& [id, job] : jobs) {
+    EXPECT_EQ(outputs[id].size(), job.tokens_max) << id;
+    EXPECT_LT(lone.regret(job.prompt, outputs[id]), kEpsilon) << id;
+  }
+}
+
+TEST(Worker, RefusesAJobAndGoesOn) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  worker.send(greedy_job(1, random_prompt(1, 400), 4));
+  const auto refused = worker.next();
+  ASSERT_TRUE(refused && std::holds_alternative<engine::JobFailed>(*refused));
+  EXPECT_EQ(std::get<engine::JobFailed>(*refused).problem.code, ErrorCode::context_length_exceeded);
+  worker.send(greedy_job(2, random_prompt(1, 4), 1));
+  const auto step = worker.next();
+  ASSERT_TRUE(step && std::holds_alternative<engine::Step>(*step));
+  EXPECT_EQ(std::get<engine::Step>(*step).tokens.front().end, JobEnd::length);
+}
+
+TEST(Worker, StopsAJobThatIsCancelled) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  worker.send(greedy_job(1, random_prompt(1, 4), 200));
+  worker.send(engine::Cancel{{1}, {1}});
+  worker.send(greedy_job(2, random_prompt(2, 4), 1));
+  std::vector<engine::StepToken> tokens;
+  while (tokens.empty() || tokens.back().job != engine::JobId{2}) {
+    const auto event = worker.next();
+    ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+    for (const auto& token : std::get<engine::Step>(*event).tokens) tokens.push_back(token);
+  }
+  EXPECT_LT(tokens.size(), 200);
+  worker.send(greedy_job(3, random_prompt(3, 4), 1));
+  const auto event = worker.next();
+  ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+  EXPECT_EQ(std::get<engine::Step>(*event).tokens.front().job, engine::JobId{3});
+}
+
+TEST(Worker, EndsWhenTheParentClosesTheSocket) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  worker.child().close_socket();
+  EXPECT_EQ(worker.child().wait(), 0);
+}
+
+TEST(Worker, EndsWhenTheParentClosesTheSocketWhileItWorks) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  worker.send(greedy_job(1, random_prompt(1, 4), 250));
+  EXPECT_TRUE(worker.next());
+  worker.child().close_socket();
+  EXPECT_EQ(worker.child().wait(), 0);
+}
+
+TEST(Worker, EndsWhenTheParentSpeaksNonsense) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  std::string out;
+  MessageWriter{out}.put(std::uint8_t{250});
+  worker.child().send(out);
+  const auto event = worker.next();
+  EXPECT_TRUE(event && std::holds_alternative<engine::Failed>(*event));
+  EXPECT_EQ(worker.child().wait(), 1);
+}
+
+TEST(Worker, IgnoresTheInterruptOfATerminal) {
+  TestWorker worker{options_for(test_model_path())};
+  worker.ready();
+  worker.child().signal(SIGINT);
+  worker.send(greedy_job(1, random_prompt(1, 4), 1));
+  EXPECT_TRUE(worker.next());
+}
+
+// The test keeps the other end of the socket, so only the signal can end it.
+TEST(Worker, DiesWithItsParent) {
+  std::array<int, 2> ends{};
+  std::array<int, 2> alive{};  // Closed when the worker is gone.
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  ASSERT_EQ(pipe(alive.data()), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    if (fork() == 0) _exit(run_worker(ends[1], options_for(test_model_path())));
+    close(ends[1]);
+    close(alive[1]);
+    pause();
+  }
+  close(ends[1]);
+  close(alive[1]);
+  std::array<char, 1> byte{};
+  ASSERT_EQ(recv(ends[0], byte.data(), 1, 0), 1);  // It runs.
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  EXPECT_EQ(read(alive[0], byte.data(), 1), 0);
+  close(alive[0]);
+  close(ends[0]);
+}
+
+TEST(Worker, RefusesAFileThatIsNotThere) {
+  EXPECT_EQ(failure(options_for("/nowhere/model.gguf")),
+            "model file '/nowhere/model.gguf': No such file or directory");
+  EXPECT_THAT(failure(options_for(testing::TempDir())), HasSubstr("is not a regular file"));
+}
+
+TEST(Worker, RefusesAFileThatIsNoModel) {
+  const std::string path = file_with("text.gguf", "This is a text, not a model, and quite long.");
+  EXPECT_THAT(failure(options_for(path)),
+              StartsWith("model file '" + path + "' (44 bytes) is no "));
+  EXPECT_THAT(failure(options_for(file_with("empty.gguf", ""))), HasSubstr("(0 bytes) is no "));
+}
+
+TEST(Worker, RefusesAFileThatIsCutShort) {
+  const std::string whole = content_of(test_model_path());
+  const std::string path = file_with("cut.gguf", whole.substr(0, whole.size() - 1));
+  EXPECT_THAT(failure(options_for(path)),
+              testing::AllOf(HasSubstr("cut short or damaged: tensor '"), HasSubstr(" bytes from "),
+                             HasSubstr("the file has " + std::to_string(whole.size() - 1))));
+  for (const std::size_t part : {2U, 10U, 100U, 1000U}) {
+    EXPECT_THAT(failure(options_for(file_with("cut.gguf", whole.substr(0, whole.size() / part)))),
+                HasSubstr("cut.gguf"));
+  }
+}
+
+TEST(Worker, RefusesAVocabularyWithoutAModel) {
+  EXPECT_THAT(failure(options_for(SEEDANCE_VOCABULARIES "/ggml-vocab-llama-bpe.gguf")),
+              HasSubstr("cannot be loaded: "));
+}
+
+TEST(Worker, RefusesMoreThanMemoryHolds) {
+  WorkerOptions options = options_for(test_model_path());
+  options.context_tokens = 33'000'000;
+  EXPECT_THAT(failure(options), testing::AllOf(HasSubstr("64 sequences of 33000000 tokens need "),
+                                               HasSubstr(" GiB are available")));
+  options.context_tokens = 3'000'000'000;
+  EXPECT_THAT(failure(options), HasSubstr("more than llama.cpp can keep"));
+  options = options_for(test_model_path());
+  options.sequences_max = 257;
+  EXPECT_THAT(failure(options), HasSubstr("at most 256"));
+}
+
+TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
+  LogCapture log;
+  const auto model =
+      Model::load(options_for(test_model_path()), log, [](float) {}, std::uint64_t{4} << 20U);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Errc::overloaded);
+  const auto fits =
+      Model::load(options_for(test_model_path()), log, [](float) {}, std::uint64_t{48} << 20U);
+  EXPECT_TRUE(fits) << fits.error().detail;
+}
+
+}  // namespace
+}  // namespace seedance::llama
