@@ -25,7 +25,7 @@ list(TRANSFORM llama_archives REPLACE "(.+)" "${llama_build}/lib/lib\\1.a")
 
 foreach(archive ${llama_archives})
   if(NOT EXISTS ${archive})
-    message(FATAL_ERROR "${archive} is missing: run 'make setup' with the same SEEDANCE_* settings")
+    message(FATAL_ERROR "No ${archive}: run 'make setup' with the same SEEDANCE_* settings")
   endif()
 endforeach()
 
@@ -34,9 +34,11 @@ add_library(seedance::llama_cpp ALIAS seedance_llama_cpp)
 target_include_directories(seedance_llama_cpp SYSTEM INTERFACE
   ${llama_source}/include ${llama_source}/ggml/include ${llama_source}/common ${llama_source}/vendor)
 target_compile_definitions(seedance_llama_cpp INTERFACE LLAMA_SUBPROCESS)
-target_link_libraries(seedance_llama_cpp INTERFACE ${llama_archives} Threads::Threads ${CMAKE_DL_LIBS})
+# g++ made the archives, with OpenMP: its runtime serves them, whoever links.
+target_link_libraries(seedance_llama_cpp INTERFACE
+  ${llama_archives} gomp Threads::Threads ${CMAKE_DL_LIBS})
 if(SEEDANCE_CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_link_libraries(seedance_llama_cpp INTERFACE
-    CUDA::cudart_static CUDA::cublas CUDA::cublasLt CUDA::cuda_driver)
+    CUDA::cudart CUDA::cublas CUDA::cuda_driver)
 endif()

@@ -20,6 +20,7 @@ tools/setup --lint
 check "house rules" tools/tidy.py
 check "the checks of the house rules" tools/tidy.py --self-test
 check "format" formatted
+check "shell scripts" shellcheck tools/setup tools/*.sh .ci/run
 check "every header compiles alone" tools/build.sh dev all_verify_interface_header_sets
 check "g++ compiles the pure modules" tools/analyse.py gcc
 check "clang-tidy" tools/analyse.py tidy
