@@ -65,7 +65,8 @@ Result<Url> parse_url(std::string_view text) {
   url.host = authority;
   const bool is_port = !url.port.empty() && url.port.size() <= 5 &&
                        url.port.find_first_not_of("0123456789") == std::string::npos;
-  if (url.host.empty() || !is_port || whole.find_first_of(" \t\r\n@") != std::string_view::npos) {
+  const bool is_host = !url.host.empty() && url.host.find_first_of("[]") == std::string::npos;
+  if (!is_host || !is_port || whole.find_first_of(" \t\r\n@") != std::string_view::npos) {
     return fail(Errc::invalid, fmt::format("{}: expected ws://HOST:PORT", whole));
   }
   return url;

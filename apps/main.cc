@@ -1,8 +1,5 @@
 // seedance: flags in, objects built, run.
-#include <fmt/core.h>
-
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <string>
 
@@ -50,12 +47,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-
-int complain(ExitCode code, std::string_view line) {
-  std::fflush(stdout);
-  fmt::print(stderr, "seedance: {}\n", line);
-  return code;
-}
 
 }  // namespace seedance::apps
 
