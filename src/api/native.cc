@@ -129,7 +129,7 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_logprobs(fields, subprotocol, infer);
   read_detach(fields, request.detach);
   request.deadline = read_ms(fields, "deadline_ms", 1, kDeadlineMsMax);
-  infer.options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax).value_or(Duration{});
+  infer.options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {
     request.max_tokens = static_cast<std::uint32_t>(*max);
   }

@@ -38,7 +38,9 @@ struct ChunkExtras {
 
 struct NativeOptions {
   ChunkExtras with;
-  Duration merge{};  // After a chunk, wait this long before the next one. The edge's to carry out.
+  // After a chunk, wait this long before the next one; none = as the server is
+  // configured. The edge's to carry out.
+  std::optional<Duration> merge = {};
 
   friend bool operator==(const NativeOptions&, const NativeOptions&) = default;
 };

@@ -74,7 +74,7 @@ TEST(ParseInfer, ReadsEveryField) {
   EXPECT_TRUE(request.sampling.ignore_eos);
   EXPECT_EQ(request.deadline, std::chrono::seconds{1});
   EXPECT_EQ(request.detach, core::Detach::keep);
-  EXPECT_EQ(infer_request.options.merge, std::chrono::milliseconds{50});
+  EXPECT_EQ(infer_request.options.merge, std::optional<Duration>{std::chrono::milliseconds{50}});
   EXPECT_EQ(infer_request.options.with,
             (ChunkExtras{.tokens = true, .logprobs = true, .time = true}));
 }

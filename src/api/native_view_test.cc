@@ -201,6 +201,17 @@ TEST(NativeView, WritesBinaryChunksByteByByte) {
             "\x80\0\0\0\xBE\x80\0\0Hi!"s);
 }
 
+// The example of the page.
+TEST(NativeView, WritesTheBytesOfThePage) {
+  TestStream stream;
+  stream.add("Hi");
+  stream.add("!");
+  stream::Cursor cursor;
+  using namespace std::string_literals;
+  EXPECT_EQ(only_payload(render({Subprotocol::binary, "me", 5, {.tokens = true}}, stream, cursor)),
+            "\x46\x4D\x02\x08\0\0\0\x05\0\0\0\0\0\0\0\x0D\0\x02\0\0\0\0\0\0\0\x01\x48\x69\x21"s);
+}
+
 TEST(NativeView, EndsABinaryStreamWithOneFinalFrameThenTheDone) {
   for (const bool failed : {false, true}) {
     TestStream stream;
