@@ -10,13 +10,13 @@ using namespace std::string_literals;
 constexpr TokenId kIds[] = {{1}, {-2}, {0x01020304}};
 constexpr float kLogprobs[] = {-0.5F, 0.0F, -1e9F};
 
-const FmChunk kChunk{.channel = 0xA1B2C3D4,
-                     .seq = 0x01020304,
-                     .tokens = 3,
-                     .marks = {.final = true, .usage = true, .error = false},
-                     .ids = kIds,
-                     .logprobs = kLogprobs,
-                     .text = "hé"};
+constexpr FmChunk kChunk{.channel = 0xA1B2C3D4,
+                         .seq = 0x01020304,
+                         .tokens = 3,
+                         .marks = {.final = true, .usage = true, .error = false},
+                         .ids = kIds,
+                         .logprobs = kLogprobs,
+                         .text = "hé"};
 
 std::string encode(const FmChunk& chunk) {
   std::string out;

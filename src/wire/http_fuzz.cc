@@ -53,7 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   for (const HttpRequest& request : whole.requests) {
     SEEDANCE_CHECK(request.body.size() <= limits.body_bytes_max, "the body is bounded");
     static constexpr std::string_view kProtocols[] = {"a", "b"};
-    static_cast<void>(check_upgrade(request, kProtocols));
+    const auto upgrade = check_upgrade(request, kProtocols);
+    SEEDANCE_CHECK(!upgrade || upgrade->protocol.size() <= 1, "only ours is chosen");
   }
   static_cast<void>(check_upgrade_response(seedance::as_bytes(input), "", "a"));
   return 0;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::string_literals;
 
-const HttpLimits kLimits;
+constexpr HttpLimits kLimits;
 
 struct Outcome {
   std::vector<HttpRequest> requests;

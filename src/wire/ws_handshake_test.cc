@@ -106,7 +106,8 @@ TEST(Handshake, ReadsALongProtocolListInOnePass) {
 
 // Some clients send a credential as a protocol, for want of a header.
 TEST(Handshake, NeverEchoesWhatItDoesNotKnow) {
-  HttpRequest asked = request({{"Sec-WebSocket-Protocol", "bearer.secret, seedance.v2+json"}});
+  const HttpRequest asked =
+      request({{"Sec-WebSocket-Protocol", "bearer.secret, seedance.v2+json"}});
   const auto upgrade = check_upgrade(asked, kSupported);
   ASSERT_TRUE(upgrade);
   std::string out;
@@ -150,7 +151,7 @@ TEST(Handshake, ClientRefusesAWrongAnswer) {
   const std::string good =
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
       "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
-  const auto check = [](std::string answer) {
+  const auto check = [](const std::string& answer) {
     const auto result = check_upgrade_response(as_bytes(answer), kKey, "p");
     return result ? "" : result.error().detail;
   };
