@@ -65,6 +65,11 @@ class Modules:
         return seen
 
 
+def is_test(path):
+    name = path.rpartition("/")[2]
+    return name.endswith(("_test.cc", "_fuzz.cc")) or name.startswith("test_")
+
+
 def module_of(path):
     parts = path.split("/")
     return parts[1] if parts[0] == "src" and len(parts) > 2 else None
@@ -156,7 +161,7 @@ def check_walls(path, text, modules):
 def check_purity(path, text, modules):
     if module_of(path) not in modules.pure or not path.endswith(CODE):
         return
-    if path.endswith(("_test.cc", "_fuzz.cc")):
+    if is_test(path):
         return
     for number, line in enumerate(bare(text).splitlines(), 1):
         if PURE_HEADERS.search(line):
@@ -180,12 +185,13 @@ def check_module_list(path, text, modules, paths):
     listed = set(re.findall(r"[\w.-]+\.(?:cc|h)\b", text))
     for other in sorted(paths):
         name = other.rpartition("/")[2]
-        if module_of(other) == module and name.endswith(CODE) and name not in listed:
+        is_built = name in listed or (name.endswith(".h") and is_test(other))
+        if module_of(other) == module and name.endswith(CODE) and not is_built:
             yield 1, "unlisted", f"{name} is not built: list it or delete it"
 
 
 def check_tested(path, paths, covered_by):
-    if not module_of(path) or not path.endswith(".cc") or path.endswith(("_test.cc", "_fuzz.cc")):
+    if not module_of(path) or not path.endswith(".cc") or is_test(path):
         return
     if covered_by.get(path, path[:-3] + "_test.cc") not in paths:
         yield 1, "test", "no test beside it (see COVERED_BY in tools/tidy.py)"
@@ -286,6 +292,7 @@ CASES = [
     ("src/wire/CMakeLists.txt", "seedance_module(wire\n  DEPS base\n  LIBS x)\n", None),
     ("src/base/CMakeLists.txt", "seedance_module(base\n  DEPS wire)\n", "wall"),
     ("src/base/b.cc", "int x;\n", "test"),
+    ("src/base/test_b.cc", "int x;\n", None),
 ]
 
 

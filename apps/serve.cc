@@ -1,0 +1,197 @@
+// seedance serve: checks, then one server until it is told to stop.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "apps/command.h"
+#include "apps/files.h"
+#include "apps/model_digest.h"
+#include "apps/server_settings.h"
+#include "config/load.h"
+#include "io/clock.h"
+#include "llama/log_capture.h"
+#include "llama/model_file.h"
+#include "server/server.h"
+#include "wire/json.h"
+
+namespace seedance::apps {
+namespace {
+
+constexpr std::string_view kDefaultFile = "seedance.yaml";
+constexpr int kLowestPriority = 19;
+
+struct Options {
+  std::string file;
+  std::map<std::string, std::vector<std::string>> flags;  // By flag; empty = not given.
+  bool as_json = false;
+};
+
+// What is known of the model before the server starts.
+struct Model {
+  std::vector<std::string> files;  // None for a scripted engine.
+  std::string digest;              // Empty while it is not known.
+};
+
+Result<config::Settings> load_settings(const Options& options) {
+  config::Sources sources;
+  const std::string path = options.file.empty() ? std::string{kDefaultFile} : options.file;
+  auto text = read_file(path, config::kFileBytesMax);
+  if (text) {
+    sources.file = config::File{path, *std::move(text)};
+  } else if (!options.file.empty() || text.error().code != Errc::not_found) {
+    return fail(text.error().code, "--config: " + text.error().detail);
+  }
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const std::string_view pair = *variable;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::size_t value = std::min(equals + 1, pair.size());
+    sources.environment.emplace_back(pair.substr(0, equals), pair.substr(value));
+  }
+  for (const auto& [flag, values] : options.flags) {
+    if (!values.empty()) sources.flags.emplace_back(flag, values);
+  }
+  return config::load(sources);
+}
+
+// Every part is there, can be read, and is whole.
+Result<std::vector<std::string>> check_model(const server::ServerConfig& config) {
+  const auto* model = std::get_if<server::LlamaModel>(&config.models.front().engine);
+  if (model == nullptr) return std::vector<std::string>{};
+  const llama::LogCapture quiet;
+  auto file = llama::inspect_model_file(model->path);
+  if (!file) return std::unexpected(file.error());
+  return std::move(file->paths);
+}
+
+void print_ready(const server::ReadyReport& report, Duration checks, const std::string& digest) {
+  const server::ReadyReport::Model& model = report.models.front();
+  std::string stages = fmt::format("checks {:.1f}", to_ms(checks));
+  for (const auto& [name, stage_ms] : model.timeline) {
+    stages += fmt::format(", {} {:.1f}", name, stage_ms);
+  }
+  fmt::print(
+      "seedance {} serves {} at {} ({} streams of {} tokens), ready after {:.0f} ms: {} ms\n",
+      kVersion, model.name, report.url, model.sequences_max, model.context_tokens,
+      to_ms(checks + report.since_run), stages);
+  if (!digest.empty()) fmt::print("model sha256 {}\n", digest);
+}
+
+void print_ready_json(const server::ReadyReport& report, Duration checks,
+                      const std::string& digest) {
+  const server::ReadyReport::Model& model = report.models.front();
+  std::string out;
+  wire::JsonWriter json{out};
+  json.begin_object().field("event", "ready").field("version", kVersion).field("url", report.url);
+  json.field("model", model.name).field("context_tokens", model.context_tokens);
+  json.field("streams_max", model.sequences_max).key("sha256");
+  digest.empty() ? json.null() : json.value(digest);
+  json.field("total_ms", to_ms(checks + report.since_run)).key("timeline").begin_array();
+  json.begin_object().field("stage", "checks").field("ms", to_ms(checks)).end_object();
+  for (const auto& [name, stage_ms] : model.timeline) {
+    json.begin_object().field("stage", name).field("ms", stage_ms).end_object();
+  }
+  json.end_array().end_object();
+  fmt::print("{}\n", out);
+}
+
+// Reads the whole model once, after the start and behind everything else, so that
+// the next start knows its digest.
+void digest_model(const std::stop_token& stop, const DigestCache& cache,
+                  const std::vector<std::string>& files, bool as_json) {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowestPriority);
+  const auto digest = cache.compute(files, stop);
+  if (!digest) {
+    if (digest.error().code != Errc::disconnected) complain(kFailed, digest.error().detail);
+    return;
+  }
+  if (as_json) {
+    fmt::print("{{\"event\":\"digest\",\"sha256\":\"{}\"}}\n", *digest);
+  } else {
+    fmt::print("model sha256 {}\n", *digest);
+  }
+  std::fflush(stdout);
+}
+
+int serve(server::Server& server, Model& model, const DigestCache& cache, bool as_json,
+          TimePoint began) {
+  const Duration checks = io::now() - began;
+  bool was_ready = false;
+  std::jthread digesting;
+  const auto served = server.run([&](const server::ReadyReport& report) {
+    was_ready = true;
+    as_json ? print_ready_json(report, checks, model.digest)
+            : print_ready(report, checks, model.digest);
+    std::fflush(stdout);
+    if (model.files.empty() || !model.digest.empty()) return;
+    digesting = std::jthread{
+        [&](const std::stop_token& stop) { digest_model(stop, cache, model.files, as_json); }};
+  });
+  if (!served) return complain(was_ready ? kFailed : kUsage, served.error().detail);
+  return kDone;
+}
+
+int run(const Options& options) {
+  const TimePoint began = io::now();
+  const auto settings = load_settings(options);
+  if (!settings) return complain(kUsage, settings.error().detail);
+  auto config = server_config(*settings);
+  if (!config) return complain(kUsage, config.error().detail);
+  auto files = check_model(*config);
+  if (!files) return complain(kUsage, files.error().detail);
+  // Taken before the data directory is made, so that a server in vain leaves nothing behind.
+  const auto server = server::Server::open(*std::move(config));
+  if (!server) return complain(kUsage, server.error().detail);
+  const std::string directory = data_directory(settings->data_dir);
+  if (const auto made = make_private_directory(directory); !made) {
+    return complain(kUsage, "data_dir: " + made.error().detail);
+  }
+  const DigestCache cache{directory + "/digests"};
+  Model model{.files = *std::move(files), .digest = {}};
+  model.digest = cache.find(model.files);
+  return serve(**server, model, cache, options.as_json, began);
+}
+
+std::string help_of(const config::Key& key) {
+  std::string out = fmt::format("{}", key.help);
+  if (std::holds_alternative<std::int64_t config::Settings::*>(key.field)) {
+    out += fmt::format(" [{} to {}]", key.least, key.most);
+  }
+  const std::string value = config::text_of({}, key);
+  if (value != "\"\"" && value != "[]") out += fmt::format(" (default {})", value);
+  return out;
+}
+
+}  // namespace
+
+Command add_serve(CLI::App& parent) {
+  auto options = std::make_shared<Options>();  // Shared: the parser fills what `run` reads.
+  CLI::App* app = parent.add_subcommand("serve", "Serve a model over WebSocket and HTTP");
+  app->add_option("--config", options->file, "Settings file; else seedance.yaml, if there is one");
+  app->add_flag("--json", options->as_json, "Say when it is ready as one JSON object");
+  for (const config::Key& key : config::keys()) {
+    const bool is_list =
+        std::holds_alternative<std::vector<std::string> config::Settings::*>(key.field);
+    const std::string flag{key.flag};
+    CLI::Option* option = app->add_option(flag, options->flags[flag], help_of(key));
+    option->group(std::string{key.group})->type_name(is_list ? "TEXT (repeatable)" : "");
+    is_list ? option->allow_extra_args(false) : option->expected(1);
+  }
+  app->footer(
+      "Examples:\n"
+      "  seedance serve --model model.gguf\n"
+      "  seedance serve --model big-00001-of-00003.gguf --gpu-layers -1 --parallel 16\n"
+      "  seedance serve --config seedance.yaml --host 0.0.0.0 --allowed-host gpu.example\n"
+      "  seedance serve --engine scripted:rate=50      (no model: for client developers)\n"
+      "Settings come from flags, then SEEDANCE_* variables, then the file: see `seedance init`.");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace seedance::apps
