@@ -1,11 +1,11 @@
 // Any bytes from a client give a message whose numbers are in range, or a refusal
 // that can be sent.
-#include <cmath>
 #include <cstdint>
 
 #include "api/native.h"
 #include "api/request_check.h"
 #include "base/check.h"
+#include "wire/ws_frame.h"
 
 using namespace seedance;
 using namespace seedance::api;
@@ -21,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       check_problem(refused->problem);
       std::string out;
       append_error(out, refused->id, std::nullopt, refused->problem);
-      const std::string_view frame = out;
-      check_json(frame.substr(frame.find('{')));
+      const auto decoded = wire::decode_frame_header(as_bytes(out));
+      SEEDANCE_CHECK(decoded.status == wire::FrameStatus::whole, "a refusal is a frame");
+      check_json(std::string_view{out}.substr(decoded.header.header_bytes));
     } else if (const auto* cancel = std::get_if<CancelRequest>(&message)) {
       SEEDANCE_CHECK(cancel->id.empty() == cancel->stream.has_value(), "a cancel has one name");
     }
