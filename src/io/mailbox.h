@@ -35,7 +35,18 @@ class Mailbox {
     return true;
   }
 
-  // Whatever waits: for what the poster bounds otherwise. Empties `messages`.
+  // Whatever waits: for what the poster bounds otherwise.
+  void post(T message) {
+    bool first = false;
+    {
+      const std::scoped_lock lock{mutex_};
+      first = waiting_.empty();
+      waiting_.push_back(std::move(message));
+    }
+    if (first) wakeup_.wake();
+  }
+
+  // The same for several; empties `messages`.
   void post_all(std::vector<T>& messages) {
     if (messages.empty()) return;
     bool first = false;

@@ -67,7 +67,8 @@ struct ServerConfig {
   // ("https://app.example"); "*" = any.
   std::vector<std::string> allowed_origins;
 
-  Duration merge = Duration::zero();                 // Of streams that ask for no merge_ms.
+  bool streaming = true;              // Else answers are sent whole, unless merge_ms is asked for.
+  Duration merge = Duration::zero();  // Of streams that ask for no merge_ms.
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N]` and as

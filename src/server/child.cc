@@ -1,0 +1,98 @@
+#include "server/child.h"
+
+#include <array>
+#include <utility>
+
+#include "io/socket.h"
+
+namespace seedance::server {
+namespace {
+
+using Flow = io::Moved::Flow;
+
+constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+Child::Child(std::vector<std::string> argv, io::Poller& poller, io::Token socket, io::Token exit)
+    : argv_(std::move(argv)), poller_(&poller), socket_(socket), exit_(exit) {}
+
+Result<void> Child::start(TimePoint now) {
+  restart_at_ = kNever;
+  auto process = io::ChildProcess::spawn(argv_);
+  if (!process) return std::unexpected(process.error());
+  process_.emplace(std::move(*process));
+  reader_ = {};
+  outbox_.clear();
+  kill_reason_.clear();
+  hung_up_ = false;
+  backoff_.on_started(now);
+  if (auto added = poller_->add(process_->socket(), socket_); !added) return added;
+  return poller_->add(process_->exit_event(), exit_);
+}
+
+void Child::on_ready(const io::Ready& ready, TimePoint now) {
+  if (!process_) return;
+  if (ready.token == socket_) {
+    hung_up_ = hung_up_ || ready.closed;
+    if (ready.readable) read();
+    if (ready.writable) flush();
+    return;
+  }
+  const auto exit = process_->exit();
+  if (!exit) return;
+  hung_up_ = true;
+  read();  // What it said last.
+  on_end(kill_reason_.empty() ? to_text(*exit) : std::move(kill_reason_), now);
+}
+
+void Child::read() {
+  std::array<std::byte, kReadBytes> buffer;
+  for (;;) {
+    const io::Moved moved = io::receive(process_->socket(), buffer);
+    reader_.feed(Bytes{buffer}.first(moved.bytes));
+    // Without its socket it can do nothing; that it ended will be reported.
+    if (moved.flow == Flow::closed) return process_->kill();
+    if (moved.flow == Flow::blocked && !hung_up_) return;
+  }
+}
+
+std::optional<Bytes> Child::next() {
+  const auto message = reader_.next();
+  if (message) return *message;
+  kill("sent what is no message");
+  reader_ = {};
+  return std::nullopt;
+}
+
+std::optional<std::string> Child::end() {
+  return std::exchange(end_, std::nullopt);
+}
+
+void Child::flush() {
+  if (!process_) return outbox_.clear();
+  if (outbox_.empty()) return;
+  const io::Moved moved = io::send(process_->socket(), outbox_);
+  // A closed socket is reported by the poller.
+  outbox_.erase(0, moved.flow == Flow::closed ? outbox_.size() : moved.bytes);
+}
+
+void Child::kill(std::string reason) {
+  if (!process_) return;
+  kill_reason_ = std::move(reason);
+  process_->kill();
+}
+
+void Child::on_end(std::string reason, TimePoint now) {
+  process_.reset();
+  outbox_.clear();
+  end_ = std::move(reason);
+  restart_at_ = backoff_.on_failure(now);
+}
+
+void Child::on_time(TimePoint now) {
+  if (now < restart_at_) return;
+  if (const auto started = start(now); !started) on_end(started.error().detail, now);
+}
+
+}  // namespace seedance::server

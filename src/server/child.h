@@ -1,0 +1,67 @@
+// A child process that is started again when it ends.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/message.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "engine/backoff.h"
+#include "io/child_process.h"
+#include "io/poller.h"
+
+namespace seedance::server {
+
+// One child and the messages (base/message.h) to and from it. Belongs to the
+// core's thread, which passes what the poller says and then takes next() until
+// it is empty, and then end().
+class Child {
+ public:
+  // `socket` and `exit` are its tokens at the poller, which outlives it.
+  Child(std::vector<std::string> argv, io::Poller& poller, io::Token socket, io::Token exit);
+
+  Result<void> start(TimePoint now);
+  bool running() const { return process_.has_value(); }
+
+  void on_ready(const io::Ready& ready, TimePoint now);
+  // Starts it again when it is time.
+  void on_time(TimePoint now);
+  TimePoint deadline() const { return restart_at_; }
+
+  // The next message of the child; valid until the next call.
+  std::optional<Bytes> next();
+
+  // Once for each end, behind its last message: why it ended.
+  std::optional<std::string> end();
+
+  // What the child is sent: append messages, then flush(). Without a child they
+  // are lost.
+  std::string& outbox() { return outbox_; }
+  void flush();
+
+  // It does what it must not: kill it.
+  void kill(std::string reason);
+
+ private:
+  void read();
+  void on_end(std::string reason, TimePoint now);
+
+  const std::vector<std::string> argv_;
+  io::Poller* poller_;
+  const io::Token socket_;
+  const io::Token exit_;
+  engine::Backoff backoff_{{}};
+  std::optional<io::ChildProcess> process_;
+  MessageReader reader_;
+  std::string outbox_;
+  std::string kill_reason_;
+  std::optional<std::string> end_;
+  TimePoint restart_at_ = kNever;
+  bool hung_up_ = false;
+};
+
+}  // namespace seedance::server

@@ -1,0 +1,78 @@
+// A client's connection: its socket and the session on it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/id.h"
+#include "base/time.h"
+#include "io/poller.h"
+#include "io/socket.h"
+#include "server/counters.h"
+#include "server/session.h"
+
+namespace seedance::server {
+
+// The buffers that the connections of one edge take turns in.
+struct Scratch {
+  static constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+
+  std::unique_ptr<std::byte[]> input = std::make_unique<std::byte[]>(kReadBytes);
+  Rendering output;
+};
+
+// Moves bytes between one socket and one session. Idle, it owns no buffer.
+// Belongs to the thread of its edge, which calls flush() after everything else.
+class Connection {
+ public:
+  // Closed when its socket took nothing for `stall_timeout` with bytes to send.
+  Connection(ConnectionId id, io::Fd socket, std::unique_ptr<Session> session,
+             Duration stall_timeout, Counters& counters);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  ConnectionId id() const { return id_; }
+  Session& session() { return *session_; }
+
+  void on_ready(const io::Ready& ready, Scratch& scratch, TimePoint now);
+
+  void on_time(TimePoint now);
+  TimePoint deadline() const;
+
+  // Reads what the session did not want before, renders and sends until there
+  // is nothing left or the socket is full.
+  void flush(Scratch& scratch, std::size_t bytes_max, TimePoint now);
+
+  bool closed() const { return closed_; }
+
+  // For the edge: whether it is on its list, and its earliest entry among the
+  // deadlines.
+  bool listed = false;
+  TimePoint scheduled = kNever;
+
+ private:
+  void read(Scratch& scratch, TimePoint now);
+  void take_over(Session::Upgrade upgrade, TimePoint now);
+  bool send_once(Rendering& out, TimePoint now);
+  void keep(Rendering& out, std::size_t sent);
+  void close();
+
+  ConnectionId id_;
+  std::unique_ptr<Session> session_;
+  Counters* counters_;
+  Duration stall_timeout_;
+  TimePoint stalled_at_ = kNever;  // When it is given up.
+  std::string unsent_;             // The rest of what the socket took in part.
+  io::Fd socket_;
+  bool readable_ = false;  // There may be more to read.
+  bool hung_up_ = false;   // The poller says that the peer sends no more.
+  bool ended_ = false;     // The session knows.
+  bool blocked_ = false;
+  bool half_closed_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace seedance::server

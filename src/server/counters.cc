@@ -1,0 +1,49 @@
+#include "server/counters.h"
+
+#include <array>
+#include <string_view>
+
+namespace seedance::server {
+
+using observe::append_counter;
+using observe::append_gauge;
+
+void Counters::count_request(Route route, int status) {
+  requests.at(static_cast<std::size_t>(route)).at(static_cast<std::size_t>(status / 100)).add();
+}
+
+void append_text(std::string& out, const Counters& counters) {
+  append_gauge(out, "seedance_connections_open", "Client connections.",
+               static_cast<double>(counters.connections_open.value()));
+  append_gauge(out, "seedance_websockets_open", "Those that are WebSockets.",
+               static_cast<double>(counters.websockets_open.value()));
+  append_counter(out, "seedance_connections_accepted_total", "Connections taken.",
+                 counters.connections_accepted.value());
+  append_counter(out, "seedance_connections_refused_total", "Connections over the limit.",
+                 counters.connections_refused.value());
+  append_counter(out, "seedance_received_bytes_total", "Bytes from clients.",
+                 counters.bytes_received.value());
+  append_counter(out, "seedance_sent_bytes_total", "Bytes to clients.",
+                 counters.bytes_sent.value());
+  append_counter(out, "seedance_sends_total", "Calls that sent bytes to a client.",
+                 counters.sends.value());
+  append_counter(out, "seedance_sends_blocked_total", "Those after which a client had to catch up.",
+                 counters.sends_blocked.value());
+  append_counter(out, "seedance_websocket_messages_received_total", "Messages from clients.",
+                 counters.messages_received.value());
+
+  constexpr std::string_view kName = "seedance_http_requests_total";
+  observe::append_family(out, kName, "HTTP requests by route and kind of status.", "counter");
+  for (std::size_t route = 0; route < kRouteCount; ++route) {
+    for (std::size_t digit = 0; digit < counters.requests[route].size(); ++digit) {
+      const std::uint64_t count = counters.requests[route][digit].value();
+      if (count == 0) continue;
+      const std::string status = std::to_string(digit) + "xx";
+      const std::array labels{observe::Label{"route", name(static_cast<Route>(route))},
+                              observe::Label{"status", status}};
+      observe::append_sample(out, kName, labels, static_cast<double>(count));
+    }
+  }
+}
+
+}  // namespace seedance::server

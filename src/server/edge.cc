@@ -1,0 +1,194 @@
+#include "server/edge.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "api/openai.h"
+#include "io/clock.h"
+#include "server/http_session.h"
+#include "wire/http.h"
+
+namespace seedance::server {
+namespace {
+
+constexpr io::Token kInboxToken{0};
+constexpr io::Token kListenerToken{1};
+constexpr std::uint64_t kFirstConnection = 16;
+constexpr Duration kAcceptAgain = std::chrono::milliseconds{100};
+
+std::string too_many_answer() {
+  const api::HttpAnswer answer =
+      api::error_answer({.code = ErrorCode::connection_limit,
+                         .message = "too many connections; try again in a moment"});
+  std::string out;
+  wire::append_response(
+      out, answer.status,
+      {{"Content-Type", "application/json"}, {"Retry-After", "1"}, {"Connection", "close"}},
+      answer.body);
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Edge>> Edge::open(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
+                                         const io::Listener* listener,
+                                         std::span<const std::unique_ptr<EdgeInbox>> inboxes) {
+  auto poller = io::Poller::open();
+  if (!poller) return std::unexpected(poller.error());
+  if (auto added = inbox.attach(*poller, kInboxToken); !added) {
+    return std::unexpected(added.error());
+  }
+  if (listener != nullptr) {
+    if (auto added = poller->add(listener->fd(), kListenerToken); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  return std::unique_ptr<Edge>{
+      new Edge{std::move(context), inbox, listener, inboxes, std::move(*poller)}};
+}
+
+Edge::Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox, const io::Listener* listener,
+           std::span<const std::unique_ptr<EdgeInbox>> inboxes, io::Poller poller)
+    : context_(std::move(context)),
+      inbox_(inbox),
+      listener_(listener),
+      inboxes_(inboxes),
+      poller_(std::move(poller)),
+      last_connection_(kFirstConnection) {}
+
+void Edge::run() {
+  while (!finishing_ || (!connections_.empty() && io::now() < finish_by_)) {
+    const auto events = poller_.wait(std::min({deadlines_.next(), accept_at_, finish_by_}));
+    const TimePoint now = io::now();
+    for (const io::Ready& ready : events) on_ready(ready, now);
+    expire(now);
+    flush(now);
+  }
+  connections_.clear();
+}
+
+void Edge::on_ready(const io::Ready& ready, TimePoint now) {
+  if (ready.token == kInboxToken) return take_messages(now);
+  if (ready.token == kListenerToken) return accept(now);
+  if (Connection* connection = find({ready.token.value})) {
+    connection->on_ready(ready, scratch_, now);
+    list(*connection);
+  }
+}
+
+void Edge::take_messages(TimePoint now) {
+  inbox_.take(messages_);
+  for (EdgeMessage& message : messages_) {
+    std::visit([&](auto& body) { on(body, now); }, message);
+  }
+}
+
+void Edge::on(core::Reply& reply, TimePoint now) {
+  Connection* connection = find(reply.to.connection);
+  if (connection == nullptr) return;
+  connection->session().on_reply(reply.to.request, reply.body, now);
+  list(*connection);
+}
+
+void Edge::on(core::Wake& wake, TimePoint) {
+  for (const StreamId stream : wake.streams) {
+    const auto reader = context_->readers.find(stream);
+    if (reader == context_->readers.end()) continue;
+    if (Connection* connection = find(reader->second)) list(*connection);
+  }
+}
+
+void Edge::on(NewConnection& accepted, TimePoint now) {
+  const ConnectionId id{++last_connection_};
+  if (draining_ || !poller_.add(accepted.socket, {id.value})) {
+    return context_->counters.connections_open.subtract();
+  }
+  auto connection = std::make_unique<Connection>(
+      id, std::move(accepted.socket), std::make_unique<HttpSession>(*context_, id, now),
+      context_->config.limits.stall_timeout, context_->counters);
+  list(*connection);
+  connections_.emplace(id, std::move(connection));
+}
+
+void Edge::on(DrainEdge&, TimePoint now) {
+  draining_ = true;
+  for (const auto& [id, connection] : connections_) {
+    connection->session().on_drain(now);
+    list(*connection);
+  }
+}
+
+void Edge::on(FinishEdge& finish, TimePoint) {
+  finishing_ = true;
+  finish_by_ = finish.by;
+}
+
+void Edge::accept(TimePoint now) {
+  accept_at_ = kNever;
+  while (!draining_) {
+    auto socket = listener_->accept();
+    if (!socket) {
+      accept_at_ = now + kAcceptAgain;
+      return;
+    }
+    if (!*socket) return;
+    Counters& counters = context_->counters;
+    if (counters.connections_open.value() >= context_->config.limits.connections_max) {
+      counters.connections_refused.add();
+      (void)io::send(**socket, too_many_answer());
+      continue;
+    }
+    counters.connections_accepted.add();
+    counters.connections_open.add();
+    EdgeInbox& inbox = *inboxes_[next_inbox_++ % inboxes_.size()];
+    NewConnection accepted{std::move(**socket)};
+    if (&inbox == &inbox_) {
+      on(accepted, now);
+    } else {
+      inbox.post(std::move(accepted));
+    }
+  }
+}
+
+void Edge::expire(TimePoint now) {
+  if (now >= accept_at_) accept(now);
+  while (const auto entry = deadlines_.pop(now)) {
+    Connection* connection = find(entry->second);
+    if (connection == nullptr || connection->scheduled != entry->first) continue;
+    connection->scheduled = kNever;
+    connection->on_time(now);
+    list(*connection);
+  }
+}
+
+void Edge::flush(TimePoint now) {
+  for (Connection* connection : listed_) {
+    connection->listed = false;
+    connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
+    if (connection->closed()) {
+      connections_.erase(connection->id());
+    } else {
+      schedule(*connection, now);
+    }
+  }
+  listed_.clear();
+}
+
+void Edge::list(Connection& connection) {
+  if (!std::exchange(connection.listed, true)) listed_.push_back(&connection);
+}
+
+void Edge::schedule(Connection& connection, TimePoint now) {
+  const TimePoint at = coarse(connection.deadline(), now);
+  if (at >= connection.scheduled) return;
+  connection.scheduled = at;
+  deadlines_.push(at, connection.id());
+}
+
+Connection* Edge::find(ConnectionId id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+}  // namespace seedance::server

@@ -1,0 +1,82 @@
+// An I/O thread and the connections that are its own for life.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/messages.h"
+#include "io/mailbox.h"
+#include "io/poller.h"
+#include "io/socket.h"
+#include "server/connection.h"
+#include "server/context.h"
+#include "server/deadlines.h"
+
+namespace seedance::server {
+
+// What an edge is told.
+struct NewConnection {
+  io::Fd socket;
+};
+struct DrainEdge {};  // No new connections; each ends when what runs on it has ended.
+struct FinishEdge {
+  TimePoint by;  // What is still open then is closed.
+};
+using EdgeMessage = std::variant<core::Reply, core::Wake, NewConnection, DrainEdge, FinishEdge>;
+using EdgeInbox = io::Mailbox<EdgeMessage>;
+
+// The loop of one edge: sleeps until a socket, the inbox or a deadline has
+// something; lets all of it reach the sessions; then flushes each connection
+// that something happened to, once. run() belongs to one thread.
+class Edge {
+ public:
+  // The edge with a listener accepts for all and deals connections out to
+  // `inboxes` in turn. Everything given outlives the edge.
+  static Result<std::unique_ptr<Edge>> open(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
+                                            const io::Listener* listener,
+                                            std::span<const std::unique_ptr<EdgeInbox>> inboxes);
+
+  // Until FinishEdge was told and the connections are closed.
+  void run();
+
+ private:
+  Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox, const io::Listener* listener,
+       std::span<const std::unique_ptr<EdgeInbox>> inboxes, io::Poller poller);
+
+  void on_ready(const io::Ready& ready, TimePoint now);
+  void take_messages(TimePoint now);
+  void on(core::Reply& reply, TimePoint now);
+  void on(core::Wake& wake, TimePoint now);
+  void on(NewConnection& connection, TimePoint now);
+  void on(DrainEdge& drain, TimePoint now);
+  void on(FinishEdge& finish, TimePoint now);
+  void accept(TimePoint now);
+  void expire(TimePoint now);
+  void flush(TimePoint now);
+  void list(Connection& connection);
+  void schedule(Connection& connection, TimePoint now);
+  Connection* find(ConnectionId id);
+
+  const std::unique_ptr<EdgeContext> context_;
+  EdgeInbox& inbox_;
+  const io::Listener* listener_;
+  std::span<const std::unique_ptr<EdgeInbox>> inboxes_;
+  io::Poller poller_;
+  Scratch scratch_;
+  std::unordered_map<ConnectionId, std::unique_ptr<Connection>> connections_;
+  Deadlines deadlines_;
+  std::vector<Connection*> listed_;  // To be flushed.
+  std::vector<EdgeMessage> messages_;
+  std::uint64_t last_connection_;
+  std::size_t next_inbox_ = 0;
+  TimePoint accept_at_ = kNever;  // No descriptor was free: try again then.
+  TimePoint finish_by_ = kNever;
+  bool draining_ = false;
+  bool finishing_ = false;
+};
+
+}  // namespace seedance::server

@@ -1,0 +1,31 @@
+#include "server/host.h"
+
+#include "scripted/script.h"
+#include "server/process_host.h"
+#include "server/scripted_host.h"
+
+namespace seedance::server {
+
+void Host::tell_engine(engine::Event event) {
+  if (const auto* ready = std::get_if<engine::Ready>(&event)) ready_ = *ready;
+  messages_.emplace_back(core::EngineEvent{model_, std::move(event)});
+}
+
+void Host::tell_engine_down(std::string reason) {
+  if (!ready_ && !failure_) failure_ = reason;
+  messages_.emplace_back(core::EngineDown{model_, std::move(reason)});
+}
+
+Result<std::unique_ptr<Host>> make_host(const ServerConfig& config, core::ModelIndex model,
+                                        io::Poller& poller, io::Token first) {
+  const ModelSpec& spec = config.models.at(model.value);
+  if (const auto* scripted = std::get_if<ScriptedModel>(&spec.engine)) {
+    const auto script = scripted::parse_script(scripted->script);
+    if (!script) return std::unexpected(script.error());
+    return std::make_unique<ScriptedHost>(model, *script);
+  }
+  return std::make_unique<ProcessHost>(model, config.program, std::get<LlamaModel>(spec.engine),
+                                       poller, first);
+}
+
+}  // namespace seedance::server

@@ -1,0 +1,63 @@
+// What runs a model for the core: processes, or the scripted engine.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "core/messages.h"
+#include "engine/job.h"
+#include "io/poller.h"
+#include "server/config.h"
+
+namespace seedance::server {
+
+// An engine and a vocabulary, kept alive. Belongs to the core's thread: that
+// passes what the poller says and the time, carries effects here, calls flush()
+// once for all of them, and takes messages() after each of these.
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  virtual Result<void> start(TimePoint now) = 0;
+  virtual void on_ready(const io::Ready& ready, TimePoint now) = 0;
+  virtual void on_time(TimePoint now) = 0;
+  virtual TimePoint deadline() const = 0;
+
+  virtual void prepare(const text::PrepareRequest& request) = 0;
+  virtual void command(engine::Command command, TimePoint now) = 0;
+  virtual void flush() = 0;
+
+  // For the core, in order; the caller empties it.
+  std::vector<core::Message>& messages() { return messages_; }
+
+  // Set when the very first start failed: it would fail again. One line.
+  const std::optional<std::string>& failure() const { return failure_; }
+
+  // Of the engine that said Ready last.
+  const std::optional<engine::Ready>& ready() const { return ready_; }
+
+ protected:
+  explicit Host(core::ModelIndex model) : model_(model) {}
+
+  void tell_engine(engine::Event event);
+  void tell_engine_down(std::string reason);
+
+  const core::ModelIndex model_;
+  std::vector<core::Message> messages_;
+  std::optional<std::string> failure_;
+  std::optional<engine::Ready> ready_;
+};
+
+// How many tokens of the poller a host uses, from the first that it is given.
+inline constexpr std::uint64_t kHostTokens = 4;
+
+// Fails when the spec is wrong. Starts nothing.
+Result<std::unique_ptr<Host>> make_host(const ServerConfig& config, core::ModelIndex model,
+                                        io::Poller& poller, io::Token first);
+
+}  // namespace seedance::server

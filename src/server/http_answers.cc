@@ -1,0 +1,271 @@
+// The part of HttpSession that decides what a request gets.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "auth/keys.h"
+#include "io/clock.h"
+#include "server/http_session.h"
+#include "server/page.h"
+#include "server/ws_session.h"
+#include "wire/ws_handshake.h"
+
+namespace seedance::server {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kMetrics = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::string_view kHtml = "text/html; charset=utf-8";
+constexpr Duration kLinger = std::chrono::seconds{2};
+
+// Null for bytes that are no percent-encoding.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    unsigned value = 0;
+    const std::string_view digits = text.substr(i + 1, 2);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) return std::nullopt;
+    out += static_cast<char>(value);
+    i += 2;
+  }
+  return out;
+}
+
+std::string retry_after_seconds(std::uint32_t milliseconds) {
+  return std::to_string((milliseconds + 999) / 1000);
+}
+
+}  // namespace
+
+// Whose answer it is, and what every answer to it needs.
+void HttpSession::begin_answer(const wire::HttpRequest& request) {
+  routed_ = route_of(request.path());
+  keep_alive_ = request.keep_alive && !draining_;
+  head_only_ = request.method == "HEAD";
+  http_1_0_ = request.http_1_0;
+  const std::string_view origin = request.header("Origin").value_or("");
+  cors_origin_ = !origin.empty() && context_.access.origins.lists(origin) ? origin : "";
+}
+
+bool HttpSession::admit(const wire::HttpRequest& request) {
+  if (!routed_.open() && !admit_page(request)) return false;
+  if (request.method == "OPTIONS" && routed_.takes("OPTIONS")) {
+    preflight(request);
+    return false;
+  }
+  if (!routed_.open()) {
+    std::string_view key = auth::bearer_token(request.header("Authorization").value_or(""));
+    if (key.empty() && routed_.route == Route::websocket) {
+      key = auth::subprotocol_key(request.header("Sec-WebSocket-Protocol").value_or(""));
+    }
+    if (!context_.access.keys.admits(key)) {
+      refuse({.code = ErrorCode::unauthenticated,
+              .message = "this server needs an API key: send it as Authorization: Bearer KEY"},
+             {{"WWW-Authenticate", "Bearer"}});
+      return false;
+    }
+  }
+  if (routed_.route == Route::unknown) {
+    refuse_with(404, "there is nothing at this path");
+    return false;
+  }
+  if (!routed_.takes(request.method)) {
+    refuse_with(405, "this path does not take that method", {{"Allow", routed_.allow}});
+    return false;
+  }
+  return true;
+}
+
+// Keeps out pages of other sites, also where the server is only on loopback.
+bool HttpSession::admit_page(const wire::HttpRequest& request) {
+  const std::string_view host = request.header("Host").value_or("");
+  if (!context_.access.hosts.admits(host)) {
+    refuse({.code = ErrorCode::permission_denied,
+            .message = "this server does not answer to that Host; add it to allowed_hosts"});
+    return false;
+  }
+  const auto origin = request.header("Origin");
+  if (!origin || context_.access.origins.admits(*origin, host)) return true;
+  refuse({.code = ErrorCode::permission_denied,
+          .message = "pages of that Origin may not use this server; add it to allowed_origins"});
+  return false;
+}
+
+void HttpSession::preflight(const wire::HttpRequest& request) {
+  std::vector<wire::HttpField> fields{{"Allow", routed_.allow}};
+  if (!cors_origin_.empty()) {
+    const auto wanted = request.header("Access-Control-Request-Headers");
+    fields.push_back({"Access-Control-Allow-Methods", routed_.allow});
+    fields.push_back(
+        {"Access-Control-Allow-Headers", wanted.value_or("authorization, content-type")});
+    fields.push_back({"Access-Control-Max-Age", "600"});
+  }
+  append_head(204, fields);
+}
+
+void HttpSession::serve(const wire::HttpRequest& request, TimePoint now) {
+  switch (routed_.route) {
+    case Route::page:
+      return respond(200, {kHtml, page(), {{"Cache-Control", "no-cache"}}});
+    case Route::healthz:
+      return respond(200, {kText, "ok\n"});
+    case Route::readyz: {
+      const bool ready = context_.board.ready && !draining_;
+      return respond(ready ? 200 : 503, {kText, ready ? "ready\n" : "not ready\n"});
+    }
+    case Route::plugin_health: {
+      const bool ready = context_.board.ready && !draining_;
+      std::string body;
+      wire::JsonWriter{body}
+          .begin_object()
+          .field("status", ready ? "ready" : "not_ready")
+          .field("streams_active", context_.board.streams_active())
+          .end_object();
+      return respond_json({.status = ready ? 200 : 503, .body = std::move(body)});
+    }
+    case Route::metrics:
+      return serve_metrics();
+    case Route::models:
+      return serve_models();
+    case Route::model:
+      return serve_model();
+    case Route::chat:
+    case Route::completions:
+      return generate(request);
+    case Route::websocket:
+      return upgrade(request, now);
+    case Route::unknown:
+      break;
+  }
+  refuse_with(404, "there is nothing at this path");
+}
+
+void HttpSession::serve_models() {
+  std::vector<api::ModelEntry> entries;
+  for (const std::string& name : context_.board.models) {
+    entries.push_back({.id = name, .created = context_.board.started});
+  }
+  respond_json(api::models_answer(entries));
+}
+
+void HttpSession::serve_model() {
+  const auto name = percent_decoded(routed_.argument);
+  const auto found = std::ranges::find(context_.board.models, name.value_or(""));
+  if (found == context_.board.models.end()) {
+    return refuse({.code = ErrorCode::model_not_found, .message = "there is no such model here"});
+  }
+  respond_json(api::model_answer({.id = *found, .created = context_.board.started}));
+}
+
+void HttpSession::serve_metrics() {
+  std::string body;
+  observe::append_gauge(body, "seedance_ready", "Whether every model answers.",
+                        context_.board.ready ? 1 : 0);
+  core::append_text(body, *context_.board.stats);
+  append_text(body, context_.counters);
+  respond(200, {kMetrics, body});
+}
+
+void HttpSession::generate(const wire::HttpRequest& request) {
+  core::GenerateRequest generation;
+  const auto read = [&](auto parsed) -> std::optional<Problem> {
+    if (!parsed) return std::move(parsed.error());
+    generation = std::move(parsed->request);
+    options_ = parsed->options;
+    return std::nullopt;
+  };
+  auto problem = routed_.route == Route::chat ? read(api::parse_chat(request.body))
+                                              : read(api::parse_completion(request.body));
+  if (!problem) {
+    stream_ = context_.entropy.stream_id(io::wall_now());
+    problem = context_.submit(
+        stream_, {.edge = context_.edge, .connection = connection_, .request = ++request_},
+        std::move(generation));
+  }
+  if (problem) return refuse(*problem);
+  state_ = State::asked;
+}
+
+bool HttpSession::wants_stream() const {
+  return std::visit([](const auto& options) { return options.stream; }, options_);
+}
+
+void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
+  if (draining_) {
+    return refuse({.code = ErrorCode::overloaded, .message = "the server is shutting down"});
+  }
+  if (!wire::wants_websocket(request)) {
+    return refuse_with(426, "this path is a WebSocket", {{"Upgrade", "websocket"}});
+  }
+  constexpr std::array kSupported{api::kJsonSubprotocol, api::kBinarySubprotocol};
+  const auto agreed = wire::check_upgrade(request, kSupported);
+  if (!agreed) {
+    std::vector<wire::HttpField> fields;
+    if (agreed.error().status == 426) fields.push_back({"Sec-WebSocket-Version", "13"});
+    return refuse_with(agreed.error().status, std::string{agreed.error().detail}, fields);
+  }
+  const auto subprotocol = agreed->protocol == api::kBinarySubprotocol ? api::Subprotocol::binary
+                                                                       : api::Subprotocol::json;
+  wire::append_upgrade_response(upgrade_.response, *agreed);
+  upgrade_.session = std::make_unique<WsSession>(context_, connection_, subprotocol, now);
+  context_.counters.count_request(routed_.route, 101);
+  state_ = State::finished;
+}
+
+void HttpSession::append_head(int status, std::vector<wire::HttpField>& fields) {
+  if (!keep_alive_) {
+    fields.push_back({"Connection", "close"});
+  } else if (http_1_0_) {
+    fields.push_back({"Connection", "keep-alive"});
+  }
+  if (!cors_origin_.empty()) {
+    fields.push_back({"Access-Control-Allow-Origin", cors_origin_});
+    fields.push_back({"Vary", "Origin"});
+  }
+  wire::append_response_head(output_, status, fields);
+  context_.counters.count_request(routed_.route, status);
+}
+
+void HttpSession::respond(int status, Content content) {
+  const std::string length = std::to_string(content.body.size());
+  content.fields.push_back({"Content-Type", content.type});
+  content.fields.push_back({"Content-Length", length});
+  append_head(status, content.fields);
+  if (!head_only_) output_ += content.body;
+}
+
+void HttpSession::respond_json(const api::HttpAnswer& answer, std::vector<wire::HttpField> fields) {
+  respond(answer.status, {kJson, answer.body, std::move(fields)});
+}
+
+void HttpSession::refuse(const Problem& problem, std::vector<wire::HttpField> fields) {
+  const std::string seconds = retry_after_seconds(problem.retry_after_ms);
+  if (problem.retry_after_ms > 0) fields.push_back({"Retry-After", seconds});
+  respond_json(api::error_answer(problem), std::move(fields));
+}
+
+// For a status that no error code has.
+void HttpSession::refuse_with(int status, std::string message,
+                              std::vector<wire::HttpField> fields) {
+  auto answer = api::error_answer(
+      {.code = status == 413 ? ErrorCode::payload_too_large : ErrorCode::invalid_request,
+       .message = std::move(message)});
+  answer.status = status;
+  respond_json(answer, std::move(fields));
+}
+
+void HttpSession::refuse_and_close(int status, std::string message, TimePoint now) {
+  refuse_with(status, std::move(message));
+  state_ = State::refused;
+  deadline_ = now + kLinger;
+}
+
+}  // namespace seedance::server

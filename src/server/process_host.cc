@@ -1,0 +1,128 @@
+#include "server/process_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/codec.h"
+#include "text/codec.h"
+
+namespace seedance::server {
+namespace {
+
+io::Token token_after(io::Token first, std::uint64_t count) {
+  return {first.value + count};
+}
+
+std::vector<std::string> common_argv(const std::string& program, const char* command,
+                                     const LlamaModel& options) {
+  return {program, command, "--fd", std::to_string(io::kChildSocketFd), "--model", options.path};
+}
+
+}  // namespace
+
+std::vector<std::string> worker_argv(const std::string& program, const LlamaModel& options) {
+  std::vector<std::string> argv = common_argv(program, "worker", options);
+  const auto add = [&argv](const char* flag, auto value) {
+    if (value != 0) argv.insert(argv.end(), {flag, std::to_string(value)});
+  };
+  add("--ctx-size", options.context_tokens);
+  add("--parallel", options.sequences_max);
+  add("--threads", options.threads);
+  add("--gpu-layers", options.gpu_layers);
+  add("--batch-tokens", options.batch_tokens_max);
+  return argv;
+}
+
+std::vector<std::string> vocabulary_argv(const std::string& program, const LlamaModel& options) {
+  return common_argv(program, "vocabulary", options);
+}
+
+ProcessHost::ProcessHost(core::ModelIndex model, const std::string& program,
+                         const LlamaModel& options, io::Poller& poller, io::Token first)
+    : Host(model),
+      first_(first),
+      worker_(worker_argv(program, options), poller, first, token_after(first, 1)),
+      vocabulary_(vocabulary_argv(program, options), poller, token_after(first, 2),
+                  token_after(first, 3)) {}
+
+Result<void> ProcessHost::start(TimePoint now) {
+  if (auto started = vocabulary_.start(now); !started) return started;
+  return worker_.start(now);
+}
+
+void ProcessHost::on_ready(const io::Ready& ready, TimePoint now) {
+  if (ready.token < token_after(first_, 2)) {
+    worker_.on_ready(ready, now);
+    take_events();
+  } else {
+    vocabulary_.on_ready(ready, now);
+    take_vocabulary_events();
+  }
+}
+
+void ProcessHost::take_events() {
+  while (const auto message = worker_.next()) {
+    auto event = engine::decode_event(*message);
+    if (!event) {
+      worker_.kill("sent a message that cannot be read");
+      break;
+    }
+    if (auto* failed = std::get_if<engine::Failed>(&*event)) {
+      worker_failure_ = std::move(failed->message);
+    } else {
+      tell_engine(std::move(*event));
+    }
+  }
+  if (const auto end = worker_.end()) {
+    std::string said = std::exchange(worker_failure_, {});
+    tell_engine_down(said.empty() ? "the worker " + *end : std::move(said));
+  }
+}
+
+void ProcessHost::take_vocabulary_events() {
+  while (const auto message = vocabulary_.next()) {
+    auto event = text::decode_vocabulary_event(*message);
+    if (!event) {
+      vocabulary_.kill("sent a message that cannot be read");
+      break;
+    }
+    if (auto* failed = std::get_if<text::VocabularyFailed>(&*event)) {
+      vocabulary_failure_ = std::move(failed->message);
+      continue;
+    }
+    vocabulary_ready_ = vocabulary_ready_ || std::holds_alternative<text::VocabularyReady>(*event);
+    messages_.emplace_back(core::VocabularyEvent{model_, std::move(*event)});
+  }
+  if (const auto end = vocabulary_.end()) {
+    std::string said = std::exchange(vocabulary_failure_, {});
+    if (said.empty()) said = "the vocabulary process " + *end;
+    if (!vocabulary_ready_ && !failure_) failure_ = std::move(said);
+    messages_.emplace_back(core::VocabularyDown{model_});
+  }
+}
+
+void ProcessHost::on_time(TimePoint now) {
+  worker_.on_time(now);
+  take_events();
+  vocabulary_.on_time(now);
+  take_vocabulary_events();
+}
+
+TimePoint ProcessHost::deadline() const {
+  return std::min(worker_.deadline(), vocabulary_.deadline());
+}
+
+void ProcessHost::prepare(const text::PrepareRequest& request) {
+  text::encode(request, vocabulary_.outbox());
+}
+
+void ProcessHost::command(engine::Command command, TimePoint) {
+  engine::encode(command, worker_.outbox());
+}
+
+void ProcessHost::flush() {
+  worker_.flush();
+  vocabulary_.flush();
+}
+
+}  // namespace seedance::server

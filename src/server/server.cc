@@ -1,0 +1,190 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "io/clock.h"
+
+namespace seedance::server {
+namespace {
+
+constexpr std::size_t kDescriptorsReserved = 64;  // For everything but connections.
+constexpr Duration kFinishTimeout = std::chrono::seconds{2};
+constexpr Duration kFinishAtOnce = std::chrono::milliseconds{100};
+
+constexpr io::Token kSignalToken{CoreLoop::kFirstOwnToken.value};
+constexpr io::Token kStopToken{CoreLoop::kFirstOwnToken.value + 1};
+
+std::uint32_t edge_count(const ServerConfig& config) {
+  if (config.edges > 0) return config.edges;
+  return std::max(1U, std::thread::hardware_concurrency() / 4);
+}
+
+Result<void> check(const ServerConfig& config) {
+  if (config.models.empty()) return fail(Errc::invalid, "models: there must be at least one");
+  if (config.edges > config.core.edges_max) {
+    return fail(Errc::invalid,
+                fmt::format("edges: {} are at most {}", config.edges, config.core.edges_max));
+  }
+  std::set<std::string_view> names;
+  for (const ModelSpec& model : config.models) {
+    if (model.name.empty()) return fail(Errc::invalid, "models: a model has no name");
+    if (!names.insert(model.name).second) {
+      return fail(Errc::invalid, fmt::format("models: '{}' is there twice", model.name));
+    }
+  }
+  for (const std::string& key : config.api_keys) {
+    if (key.empty()) return fail(Errc::invalid, "api_keys: a key is empty");
+  }
+  return {};
+}
+
+Result<void> check_connections(ServerConfig& config) {
+  const std::size_t descriptors = io::raise_descriptor_limit();
+  if (descriptors <= kDescriptorsReserved) {
+    return fail(Errc::overloaded, fmt::format("only {} file descriptors are allowed; raise the "
+                                              "limit (ulimit -n)",
+                                              descriptors));
+  }
+  const auto room = std::min<std::size_t>(descriptors - kDescriptorsReserved, UINT32_MAX);
+  auto& connections_max = config.limits.connections_max;
+  connections_max = std::min(connections_max, static_cast<std::uint32_t>(room));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::open(ServerConfig config) {
+  if (auto checked = check(config); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_connections(config); !checked) return std::unexpected(checked.error());
+  auto listener = io::Listener::open({.host = config.host,
+                                      .port = config.port,
+                                      .send_buffer_bytes = config.limits.send_buffer_bytes});
+  if (!listener) return std::unexpected(listener.error());
+  auto core_wakeup = io::Wakeup::open();
+  if (!core_wakeup) return std::unexpected(core_wakeup.error());
+  auto stop = io::Wakeup::open();
+  if (!stop) return std::unexpected(stop.error());
+  std::unique_ptr<Server> server{new Server{std::move(config), std::move(*listener),
+                                            std::move(*core_wakeup), std::move(*stop)}};
+
+  for (std::uint32_t i = 0; i < edge_count(server->config_); ++i) {
+    auto wakeup = io::Wakeup::open();
+    if (!wakeup) return std::unexpected(wakeup.error());
+    server->inboxes_.push_back(std::make_unique<EdgeInbox>(std::move(*wakeup), 0));
+  }
+  auto core =
+      CoreLoop::open(server->config_, server->core_inbox_, server->board_, server->inboxes_);
+  if (!core) return std::unexpected(core.error());
+  server->core_ = std::move(*core);
+  if (auto added = server->stop_wakeup_.attach(server->core_->poller(), kStopToken); !added) {
+    return std::unexpected(added.error());
+  }
+  return server;
+}
+
+Server::Server(ServerConfig config, io::Listener listener, io::Wakeup core_wakeup, io::Wakeup stop)
+    : config_(std::move(config)),
+      access_{.keys = auth::KeyRing{config_.api_keys},
+              .hosts = auth::HostRules{config_.host, config_.allowed_hosts},
+              .origins = auth::OriginRules{config_.allowed_origins}},
+      listener_(std::move(listener)),
+      core_inbox_(std::move(core_wakeup), config_.limits.messages_queued_max),
+      stop_wakeup_(std::move(stop)) {
+  board_.started = io::wall_now();
+  for (const ModelSpec& model : config_.models) board_.models.push_back(model.name);
+}
+
+Server::~Server() = default;
+
+std::string Server::url() const {
+  return fmt::format("http://{}:{}", listener_.address(), listener_.port());
+}
+
+Result<void> Server::run(const std::function<void(const ReadyReport&)>& on_ready) {
+  began_ = io::now();
+  auto signals = io::StopSignals::open();
+  if (!signals) return std::unexpected(signals.error());
+  if (auto added = core_->add(signals->fd(), kSignalToken); !added) return added;
+  if (auto started = core_->start(began_); !started) return started;
+  if (auto started = start_edges(); !started) return started;
+  auto served = serve(*signals, on_ready);
+  join_edges();
+  return served;
+}
+
+Result<void> Server::start_edges() {
+  for (std::uint32_t i = 0; i < inboxes_.size(); ++i) {
+    std::unique_ptr<EdgeContext> context{new EdgeContext{.config = config_,
+                                                         .access = access_,
+                                                         .board = board_,
+                                                         .counters = counters_,
+                                                         .core = core_inbox_,
+                                                         .edge = {i}}};
+    auto edge =
+        Edge::open(std::move(context), *inboxes_[i], i == 0 ? &listener_ : nullptr, inboxes_);
+    if (!edge) return std::unexpected(edge.error());
+    edges_.push_back(std::move(*edge));
+  }
+  for (const auto& edge : edges_) threads_.emplace_back([&edge = *edge] { edge.run(); });
+  return {};
+}
+
+Result<void> Server::serve(const io::StopSignals& signals,
+                           const std::function<void(const ReadyReport&)>& on_ready) {
+  bool reported = false;
+  while (!core_->core().drained()) {
+    for (const io::Token token : core_->turn()) {
+      if (token == kSignalToken) {
+        while (signals.next()) stop_once();
+      } else {
+        const std::uint32_t asked = stops_asked_.exchange(0);
+        for (std::uint32_t i = 0; i < asked; ++i) stop_once();
+      }
+    }
+    if (const auto failure = core_->failure()) return fail(Errc::invalid, *failure);
+    if (!reported && core_->core().ready()) {
+      reported = true;
+      on_ready(report());
+    }
+  }
+  return {};
+}
+
+// The first time, what runs may end; the second time it must.
+void Server::stop_once() {
+  const TimePoint now = io::now();
+  if (stops_++ == 0) {
+    for (const auto& inbox : inboxes_) inbox->post(DrainEdge{});
+  }
+  core_->drain(stops_ == 1 ? now + config_.drain_timeout : now, now);
+}
+
+void Server::stop() {
+  stops_asked_.fetch_add(1);
+  stop_wakeup_.wake();
+}
+
+void Server::join_edges() {
+  const TimePoint by = io::now() + (stops_ == 1 ? kFinishTimeout : kFinishAtOnce);
+  for (const auto& inbox : inboxes_) inbox->post(FinishEdge{by});
+  threads_.clear();
+}
+
+ReadyReport Server::report() const {
+  ReadyReport report{.url = url(), .since_run = io::now() - began_, .models = {}};
+  for (std::size_t i = 0; i < config_.models.size(); ++i) {
+    const ModelSpec& spec = config_.models[i];
+    const engine::Ready& ready = *core_->hosts().at(i)->ready();
+    report.models.push_back({.name = fmt::format("{}@{}", spec.name, spec.version),
+                             .context_tokens = ready.context_tokens,
+                             .sequences_max = ready.sequences_max,
+                             .timeline = ready.timeline});
+  }
+  return report;
+}
+
+}  // namespace seedance::server

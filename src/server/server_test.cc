@@ -1,0 +1,172 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "server/test_client.h"
+
+namespace seedance::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kEndless = "rate=1000,length=1000000";
+constexpr std::string_view kInfer = R"({"type":"INFER_REQ","id":"a","prompt":"x"})";
+
+std::string error_of(ServerConfig config) {
+  const auto server = Server::open(std::move(config));
+  return server ? "none" : server.error().detail;
+}
+
+TEST(Server, ReportsWhenItIsReady) {
+  const TestServer server{"rate=0,context=1234,sequences=5"};
+  EXPECT_EQ(server.report().url, fmt::format("http://127.0.0.1:{}", server.port()));
+  ASSERT_EQ(server.report().models.size(), 1U);
+  EXPECT_EQ(server.report().models[0].name, "tale@1");
+  EXPECT_EQ(server.report().models[0].context_tokens, 1234U);
+  EXPECT_EQ(server.report().models[0].sequences_max, 5U);
+}
+
+TEST(Server, RefusesATakenPortAndABadHost) {
+  const TestServer first;
+  ServerConfig config = scripted_config("");
+  config.port = first.port();
+  EXPECT_THAT(error_of(config), HasSubstr(fmt::format("127.0.0.1:{}", first.port())));
+  config.port = 0;
+  config.host = "no.such.host.invalid";
+  EXPECT_THAT(error_of(config), HasSubstr("no.such.host.invalid"));
+}
+
+TEST(Server, RefusesAConfigThatMeansNothing) {
+  ServerConfig config = scripted_config("speed=9");
+  EXPECT_THAT(error_of(config), HasSubstr("speed"));
+  config = scripted_config("");
+  config.models.push_back(config.models.front());
+  EXPECT_THAT(error_of(config), HasSubstr("'tale' is there twice"));
+  config.models.clear();
+  EXPECT_THAT(error_of(config), HasSubstr("models"));
+  config = scripted_config("");
+  config.api_keys = {""};
+  EXPECT_THAT(error_of(config), HasSubstr("api_keys"));
+}
+
+TEST(Server, AWorkerThatCannotStartEndsTheRun) {
+  ServerConfig config = scripted_config("");
+  config.models[0].engine = LlamaModel{.path = "/no/such/model"};
+  config.program = "/bin/false";
+  const auto server = Server::open(config);
+  ASSERT_TRUE(server);
+  const auto outcome = (*server)->run([](const ReadyReport&) { FAIL() << "it is not ready"; });
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("exited with code 1"));
+}
+
+TEST(Server, AMissingProgramEndsTheRun) {
+  ServerConfig config = scripted_config("");
+  config.models[0].engine = LlamaModel{.path = "/no/such/model"};
+  config.program = "/no/such/program";
+  const auto server = Server::open(config);
+  ASSERT_TRUE(server);
+  const auto outcome = (*server)->run([](const ReadyReport&) {});
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail, HasSubstr("/no/such/program"));
+}
+
+TEST(Server, StoppedWhileIdleEndsAtOnce) {
+  TestServer server;
+  TestWebSocket socket{server.port()};
+  TestClient http{server.port()};
+  EXPECT_EQ(http.get("/healthz").status, 200);
+  server.server().stop();
+  const auto frame = socket.frame();
+  EXPECT_EQ(frame.opcode, wire::Opcode::close);
+  EXPECT_EQ(frame.payload.substr(0, 2), "\x03\xE9");  // 1001.
+  socket.send_frame(wire::Opcode::close, "\x03\xE9");
+  EXPECT_EQ(http.read(1), "");
+  EXPECT_TRUE(server.join());
+}
+
+TEST(Server, StoppedWhileStreamingLetsStreamsEnd) {
+  TestServer server{"rate=200,length=50"};
+  TestWebSocket socket{server.port()};
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  server.server().stop();
+  const auto done = socket.message("INFER_DONE");
+  EXPECT_EQ(done.at("finish_reason"), "stop");
+  EXPECT_EQ(socket.frame().opcode, wire::Opcode::close);
+  EXPECT_TRUE(server.join());
+}
+
+TEST(Server, WhileItDrainsItTakesNothingNew) {
+  TestServer server{std::string{kEndless}};
+  TestWebSocket socket{server.port()};
+  TestClient http{server.port()};
+  EXPECT_EQ(http.get("/readyz").status, 200);
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  http.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nX: ");  // Not idle.
+  server.wait_for_metric("seedance_streams_running", 1);
+  server.server().stop();
+  socket.send(R"({"type":"INFER_REQ","id":"b","prompt":"x"})");
+  EXPECT_EQ(socket.message("ERROR").at("code"), "overloaded");
+  http.send("y\r\n\r\n");
+  const TestResponse probe = http.response();
+  EXPECT_EQ(probe.status, 503);
+  EXPECT_EQ(probe.headers.at("connection"), "close");
+}
+
+TEST(Server, TheDeadlineOfADrainCancelsStreams) {
+  ServerConfig config;
+  config.drain_timeout = std::chrono::milliseconds{20};
+  TestServer server{std::string{kEndless}, config};
+  TestWebSocket socket{server.port()};
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  server.server().stop();
+  EXPECT_EQ(socket.message("INFER_DONE").at("finish_reason"), "cancelled");
+  EXPECT_TRUE(server.join());
+}
+
+TEST(Server, ASecondStopDoesNotWait) {
+  ServerConfig config;
+  config.drain_timeout = std::chrono::hours{1};
+  TestServer server{std::string{kEndless}, config};
+  TestWebSocket socket{server.port()};
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  server.server().stop();
+  server.server().stop();
+  EXPECT_EQ(socket.message("INFER_DONE").at("finish_reason"), "cancelled");
+  EXPECT_TRUE(server.join());
+}
+
+TEST(Server, ASignalStopsIt) {
+  TestServer server;
+  // Blocked wherever it might be delivered but in the loop that reads it.
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  kill(getpid(), SIGTERM);
+  EXPECT_TRUE(server.join());
+  pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+}
+
+TEST(Server, SeveralEdgesShareTheConnections) {
+  ServerConfig config;
+  config.edges = 3;
+  const TestServer server{"mode=echo,rate=0", config};
+  std::vector<std::unique_ptr<TestWebSocket>> sockets;
+  for (int i = 0; i < 9; ++i) {
+    sockets.push_back(std::make_unique<TestWebSocket>(server.port()));
+    sockets.back()->send(R"({"type":"INFER_REQ","id":"a","prompt":"one two"})");
+  }
+  for (const auto& socket : sockets) EXPECT_EQ(socket->read_stream("a").text, "one two");
+}
+
+}  // namespace
+}  // namespace seedance::server

@@ -1,0 +1,292 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+#include <set>
+
+#include "server/test_client.h"
+#include "wire/fm.h"
+
+namespace seedance::server {
+namespace {
+
+using testing::HasSubstr;
+
+std::string infer(std::string_view id, std::string_view prompt, std::string_view more = "") {
+  return fmt::format(R"({{"type":"INFER_REQ","id":"{}","prompt":"{}"{}}})", id, prompt, more);
+}
+
+std::string cancel(std::string_view id) {
+  return fmt::format(R"({{"type":"CANCEL","id":"{}"}})", id);
+}
+
+class ServerWs : public testing::Test {
+ protected:
+  TestServer server_{"mode=echo,rate=0"};
+};
+
+TEST_F(ServerWs, StreamsAnAnswer) {
+  TestWebSocket socket{server_.port()};
+  socket.send(infer("a", "one two three"));
+  const auto accepted = socket.message();
+  EXPECT_EQ(accepted.at("type"), "ACCEPTED");
+  EXPECT_EQ(accepted.at("id"), "a");
+  EXPECT_EQ(accepted.at("model"), "tale@1");
+  EXPECT_THAT(accepted.at("stream").as_string().c_str(), testing::StartsWith("st_"));
+  const auto stream = socket.read_stream("a");
+  EXPECT_EQ(stream.text, "one two three");
+  EXPECT_EQ(stream.done.at("finish_reason"), "stop");
+}
+
+TEST_F(ServerWs, StreamsInBinary) {
+  TestWebSocket socket{server_.port(), api::kBinarySubprotocol};
+  socket.send(infer("a", "one two three"));
+  const auto channel = socket.message("ACCEPTED").at("channel").as_int64();
+  std::string text;
+  for (;;) {
+    const TestWebSocket::Frame frame = socket.frame();
+    if (frame.opcode == wire::Opcode::text) break;
+    const auto chunk = wire::decode_fm(as_bytes(frame.payload));
+    ASSERT_TRUE(chunk);
+    EXPECT_EQ(chunk->channel, channel);
+    text += chunk->text;
+  }
+  EXPECT_EQ(text, "one two three");
+}
+
+TEST_F(ServerWs, ManyStreamsShareAConnection) {
+  TestWebSocket socket{server_.port()};
+  std::map<std::string, std::string> texts;
+  for (int i = 0; i < 100; ++i) {
+    socket.send(infer(fmt::format("s{}", i), fmt::format("this is number {}", i)));
+  }
+  std::size_t done = 0;
+  while (done < 100) {
+    const auto got = socket.message();
+    ASSERT_FALSE(HasFailure());
+    const std::string id = got.at("id").as_string().c_str();
+    if (got.at("type") == "INFER_CHUNK") texts[id] += got.at("text").as_string();
+    if (got.at("type") == "INFER_DONE") ++done;
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(texts[fmt::format("s{}", i)], fmt::format("this is number {}", i));
+  }
+  // The ids are free again.
+  socket.send(infer("s1", "again"));
+  EXPECT_EQ(socket.read_stream("s1").text, "again");
+}
+
+TEST_F(ServerWs, AnswersPings) {
+  TestWebSocket socket{server_.port()};
+  socket.send(R"({"type":"PING","ts":17})");
+  const auto pong = socket.message();
+  EXPECT_EQ(pong.at("type"), "PONG");
+  EXPECT_EQ(pong.at("ts"), 17);
+  socket.send_frame(wire::Opcode::ping, "beat");
+  const auto frame = socket.frame();
+  EXPECT_EQ(frame.opcode, wire::Opcode::pong);
+  EXPECT_EQ(frame.payload, "beat");
+}
+
+TEST_F(ServerWs, RefusalsLeaveTheConnectionOpen) {
+  TestWebSocket socket{server_.port()};
+  socket.send("{");
+  EXPECT_EQ(socket.message().at("code"), "invalid_request");
+  socket.send(R"({"type":"INFER_REQ","id":"a","prompt":"x","model":"other"})");
+  const auto error = socket.message();
+  EXPECT_EQ(error.at("code"), "model_not_found");
+  EXPECT_EQ(error.at("id"), "a");
+  socket.send(cancel("nobody"));
+  EXPECT_EQ(socket.message().at("code"), "stream_not_found");
+  socket.send(R"({"type":"CANCEL","stream":"st_00000000000000000000000000"})");
+  EXPECT_EQ(socket.message().at("code"), "stream_not_found");
+  socket.send_frame(wire::Opcode::binary, "x");
+  EXPECT_EQ(socket.message().at("code"), "invalid_request");
+  socket.send(infer("a", "fine"));
+  EXPECT_EQ(socket.read_stream("a").text, "fine");
+}
+
+TEST_F(ServerWs, BrokenFramesCloseTheConnection) {
+  TestWebSocket socket{server_.port()};
+  socket.client().send("\x81\x01x");  // Unmasked.
+  const auto frame = socket.frame();
+  EXPECT_EQ(frame.opcode, wire::Opcode::close);
+  EXPECT_EQ(frame.payload.substr(0, 2), "\x03\xEA");  // 1002.
+}
+
+TEST_F(ServerWs, CloseIsAnswered) {
+  TestWebSocket socket{server_.port()};
+  socket.send_frame(wire::Opcode::close, "\x03\xE8");
+  const auto frame = socket.frame();
+  EXPECT_EQ(frame.opcode, wire::Opcode::close);
+  EXPECT_EQ(frame.payload, "\x03\xE8");
+  EXPECT_EQ(socket.client().read(1), "");
+}
+
+TEST_F(ServerWs, RefusesWhatIsNoUpgrade) {
+  TestClient client{server_.port()};
+  EXPECT_EQ(client.get("/ws/inference").status, 426);
+  const TestResponse version =
+      client.get("/ws/inference",
+                 "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
+                 "Sec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n");
+  EXPECT_EQ(version.status, 426);
+  EXPECT_EQ(version.headers.at("sec-websocket-version"), "13");
+}
+
+TEST_F(ServerWs, MessagesBehindTheUpgradeAreNotLost) {
+  TestClient client{server_.port()};
+  std::string bytes =
+      "GET /ws/inference HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+      "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n\r\n";
+  wire::append_masked_frame(bytes, wire::Opcode::ping, wire::Fin::yes, "hi", {});
+  client.send(bytes);
+  EXPECT_THAT(client.read_until("\r\n\r\n"), testing::StartsWith("HTTP/1.1 101 "));
+  EXPECT_EQ(client.read(4), "\x8A\x02hi");
+}
+
+TEST(ServerWsCancel, EndsTheStreamWithItsTerminal) {
+  const TestServer server{"rate=1000,length=1000000"};
+  TestWebSocket socket{server.port()};
+  socket.send(infer("a", "x"));
+  socket.message("INFER_CHUNK");
+  socket.send(cancel("a"));
+  EXPECT_EQ(socket.message("INFER_DONE").at("finish_reason"), "cancelled");
+}
+
+TEST(ServerWsCancel, WorksForAQueuedStreamAndByStreamId) {
+  const TestServer server{"rate=1000,length=1000000,sequences=1"};
+  TestWebSocket socket{server.port()};
+  for (const auto* id : {"a", "b", "c", "d"}) socket.send(infer(id, "x"));
+  std::map<std::string, std::string> streams;
+  while (streams.size() < 4) {
+    const auto accepted = socket.message("ACCEPTED");
+    streams[accepted.at("id").as_string().c_str()] = accepted.at("stream").as_string();
+  }
+  socket.send(cancel("d"));
+  EXPECT_EQ(socket.message("INFER_DONE").at("id"), "d");
+  // Another connection may cancel by the stream's id.
+  TestWebSocket other{server.port()};
+  other.send(fmt::format(R"({{"type":"CANCEL","stream":"{}"}})", streams["a"]));
+  EXPECT_EQ(socket.message("INFER_DONE").at("id"), "a");
+  other.send(R"({"type":"PING","ts":1})");
+  EXPECT_EQ(other.message().at("type"), "PONG");
+}
+
+TEST(ServerWsLimits, StreamsPerConnection) {
+  ServerConfig config;
+  config.limits.streams_per_connection_max = 1;
+  const TestServer server{"rate=1000,length=1000000", config};
+  TestWebSocket socket{server.port()};
+  socket.send(infer("a", "x"));
+  socket.send(infer("a", "x"));
+  socket.send(infer("b", "x"));
+  EXPECT_EQ(socket.message("ERROR").at("param"), "id");
+  EXPECT_EQ(socket.message("ERROR").at("code"), "stream_limit");
+}
+
+TEST(ServerWsLimits, MessageBytes) {
+  ServerConfig config;
+  config.limits.websocket.message_bytes_max = 100;
+  const TestServer server{"rate=0", config};
+  TestWebSocket socket{server.port()};
+  socket.send(std::string(101, ' '));
+  const auto frame = socket.frame();
+  EXPECT_EQ(frame.opcode, wire::Opcode::close);
+  EXPECT_EQ(frame.payload.substr(0, 2), "\x03\xF1");  // 1009.
+}
+
+TEST(ServerWsDetach, ADisconnectLeavesAStreamThatIsToBeKept) {
+  ServerConfig config;
+  config.core.orphan_ttl = Duration::zero();
+  const TestServer server{"rate=1000,length=1000000", config};
+  {
+    TestWebSocket socket{server.port()};
+    socket.send(infer("a", "x", R"(,"detach":"keep")"));
+    socket.send(infer("b", "x"));
+    server.wait_for_metric("seedance_streams_running", 2);
+  }
+  server.wait_for_metric("seedance_streams_running", 1);
+  server.wait_for_metric("seedance_websockets_open", 0);
+}
+
+TEST(ServerWsEngine, ADeadEngineEndsItsStreamsAndIsReplaced) {
+  const TestServer server{"rate=1000,length=1000000,fault=die@20"};
+  TestWebSocket socket{server.port()};
+  socket.send(infer("a", "x"));
+  const auto done = socket.message("INFER_DONE");
+  EXPECT_EQ(done.at("finish_reason"), "error");
+  EXPECT_EQ(done.at("error").at("code"), "engine_failed");
+  server.wait_for_metric("seedance_engine_restarts_total", 1);
+  socket.send(infer("b", "x"));
+  EXPECT_EQ(socket.message("ACCEPTED").at("id"), "b");
+}
+
+// A client that does not read: nothing is lost, and what waits for it is one
+// frame, not its answer.
+TEST(ServerWsSlow, AReaderThatComesBackGetsEverything) {
+  ServerConfig config;
+  config.limits.send_buffer_bytes = 4096;
+  const TestServer server{"rate=0,length=200000,context=1000000", config};
+  TestWebSocket slow{server.port(), api::kJsonSubprotocol, 4096};
+  slow.send(infer("slow", "x"));
+  slow.message("ACCEPTED");
+  TestWebSocket fast{server.port()};
+  fast.send(infer("fast", "x"));
+  const auto other = fast.read_stream("fast");
+  server.wait_for_metric("seedance_streams_running", 0);
+  const double sent = server.metric("seedance_sent_bytes_total");
+  const auto stream = slow.read_stream("slow");
+  EXPECT_EQ(stream.text, other.text);
+  EXPECT_EQ(stream.done.at("seq"), 200000);
+  // It was behind, so its tokens came in fewer and larger frames.
+  EXPECT_LT(stream.chunks, 20000U);
+  EXPECT_LT(sent - static_cast<double>(other.text.size()),
+            static_cast<double>(other.text.size()) * 40);
+}
+
+TEST(ServerWsSlow, AReaderThatNeverReadsIsClosed) {
+  ServerConfig config;
+  config.limits.send_buffer_bytes = 4096;
+  config.limits.stall_timeout = std::chrono::milliseconds{50};
+  config.core.orphan_ttl = Duration::zero();
+  const TestServer server{"rate=0,length=1000000,context=10000000", config};
+  TestWebSocket slow{server.port(), api::kJsonSubprotocol, 4096};
+  slow.send(infer("a", "x"));
+  server.wait_for_metric("seedance_websockets_open", 1);
+  server.wait_for_metric("seedance_websockets_open", 0);
+}
+
+TEST(ServerWsSlow, AClientThatOnlyAsksIsNotHeardForEver) {
+  ServerConfig config;
+  config.limits.send_buffer_bytes = 4096;
+  config.limits.pending_bytes_max = 4096;
+  config.limits.stall_timeout = std::chrono::milliseconds{50};
+  const TestServer server{"rate=0", config};
+  TestWebSocket socket{server.port(), api::kJsonSubprotocol, 4096};
+  // Never reads its pongs, so at last the kernel takes no more pings either.
+  for (int i = 0; i < 1000000 && server.metric("seedance_websockets_open") > 0; ++i) {
+    for (int j = 0; j < 1000; ++j) socket.send(R"({"type":"PING","ts":1})");
+  }
+  EXPECT_EQ(server.metric("seedance_websockets_open"), 0);
+}
+
+TEST(ServerWsMerge, TokensWaitForEachOther) {
+  const TestServer server{"rate=1000,length=100"};
+  TestWebSocket socket{server.port()};
+  socket.send(infer("a", "x"));
+  const auto each = socket.read_stream("a");
+  EXPECT_GT(each.chunks, 20U);
+  socket.send(infer("a", "x", R"(,"merge_ms":1000)"));
+  const auto merged = socket.read_stream("a");
+  EXPECT_LE(merged.chunks, 3U);
+  EXPECT_EQ(merged.text, each.text);
+  // A short merge also shows what is there before the end.
+  socket.send(infer("a", "x", R"(,"merge_ms":10)"));
+  EXPECT_GT(socket.read_stream("a").chunks, 3U);
+}
+
+}  // namespace
+}  // namespace seedance::server
