@@ -230,7 +230,7 @@ void print_stats(const Turn& turn) {
 }
 
 int finish(const Options& options, const Turn& turn) {
-  if (!options.as_json && !turn.text.ends_with('\n')) fmt::print("\n");
+  if (!options.as_json && !turn.text.empty() && !turn.text.ends_with('\n')) fmt::print("\n");
   std::fflush(stdout);
   if (options.stats) print_stats(turn);
   if (!turn.problem.empty()) return complain(kFailed, turn.problem);

@@ -1,4 +1,5 @@
 // seedance: flags in, objects built, run.
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <string>
@@ -31,6 +32,12 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   const std::array commands{add_serve(app),   add_chat(app),   add_init(app),
                             add_version(app), add_worker(app), add_vocabulary(app)};
+  const std::string_view name = argc > 1 ? argv[1] : "-";
+  if (!name.starts_with('-') && std::ranges::none_of(commands, [&](const Command& command) {
+        return command.app->get_name() == name;
+      })) {
+    return complain(kUsage, "there is no command " + std::string{name} + " (see seedance --help)");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

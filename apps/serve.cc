@@ -159,6 +159,11 @@ int run(const Options& options) {
   return serve(**server, model, cache, options.as_json, began);
 }
 
+std::string type_of(const config::Key& key) {
+  if (std::holds_alternative<std::int64_t config::Settings::*>(key.field)) return "N";
+  return std::holds_alternative<bool config::Settings::*>(key.field) ? "BOOL" : "TEXT";
+}
+
 std::string help_of(const config::Key& key) {
   std::string out = fmt::format("{}", key.help);
   if (std::holds_alternative<std::int64_t config::Settings::*>(key.field)) {
@@ -181,8 +186,12 @@ Command add_serve(CLI::App& parent) {
         std::holds_alternative<std::vector<std::string> config::Settings::*>(key.field);
     const std::string flag{key.flag};
     CLI::Option* option = app->add_option(flag, options->flags[flag], help_of(key));
-    option->group(std::string{key.group})->type_name(is_list ? "TEXT (repeatable)" : "");
-    is_list ? option->allow_extra_args(false) : option->expected(1);
+    option->group(std::string{key.group})->type_name(type_of(key));
+    if (is_list) {
+      option->allow_extra_args(false);
+    } else {
+      option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
   }
   app->footer(
       "Examples:\n"

@@ -69,6 +69,7 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.api_keys = settings.api_keys;
   out.allowed_hosts = settings.allowed_hosts;
   out.allowed_origins = settings.allowed_origins;
+  out.streaming = settings.enable_streaming;
   out.merge = ms(settings.buffer_timeout_ms);
   out.drain_timeout = ms(settings.drain_timeout_ms);
   out.limits.connections_max = static_cast<std::uint32_t>(settings.max_connections);

@@ -27,6 +27,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.api_keys = {"k"};
   settings.allowed_hosts = {"h"};
   settings.allowed_origins = {"o"};
+  settings.enable_streaming = false;
   settings.buffer_timeout_ms = 20;
   settings.drain_timeout_ms = 30;
   settings.max_connections = 40;
@@ -53,6 +54,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(config->api_keys, settings.api_keys);
   EXPECT_EQ(config->allowed_hosts, settings.allowed_hosts);
   EXPECT_EQ(config->allowed_origins, settings.allowed_origins);
+  EXPECT_FALSE(config->streaming);
   EXPECT_EQ(config->merge, std::chrono::milliseconds{20});
   EXPECT_EQ(config->drain_timeout, std::chrono::milliseconds{30});
   EXPECT_EQ(config->limits.connections_max, 40U);
@@ -73,6 +75,7 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   const server::ServerConfig defaults;
   EXPECT_EQ(config->host, defaults.host);
   EXPECT_EQ(config->port, defaults.port);
+  EXPECT_EQ(config->streaming, defaults.streaming);
   EXPECT_EQ(config->merge, defaults.merge);
   EXPECT_EQ(config->drain_timeout, defaults.drain_timeout);
   EXPECT_EQ(config->limits.connections_max, defaults.limits.connections_max);

@@ -221,6 +221,12 @@ class Chat(Server):
             self.assertEqual((result.returncode, result.stdout), (0, "hello there\n"))
         self.assertIn("tokens/s", self.chat("hello there", "--stats").stderr)
 
+    def test_answers_come_whole_where_streaming_is_off(self):
+        self.start("--engine", "scripted:mode=echo,rate=0", "--enable-streaming", "false")
+        result = self.chat("a few words and some more", "--json")
+        types = [json.loads(line)["type"] for line in result.stdout.splitlines()]
+        self.assertEqual(types, ["ACCEPTED", "INFER_CHUNK", "INFER_DONE"])
+
     def test_fails_with_the_servers_words(self):
         self.start("--engine", "scripted:fault=fail@2,rate=0")
         result = self.chat("hello there")
