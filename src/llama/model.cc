@@ -50,13 +50,16 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
     return std::unexpected(opened.error());
   }
   model->read_vocabulary();
-  stage("load_ms");
+  stage("load");
   if (const auto made = model->make_context(options, log, available); !made) {
     return std::unexpected(made.error());
   }
-  stage("kv_ms");
+  stage("KV");
   if (const auto warm = model->warm_up(log); !warm) return std::unexpected(warm.error());
-  stage("warmup_ms");
+  stage("warm-up");
+  // What is left of a first token's time once everything is in memory.
+  if (const auto again = model->warm_up(log); !again) return std::unexpected(again.error());
+  stage("first token");
   return model;
 }
 
