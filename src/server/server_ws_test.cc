@@ -92,7 +92,7 @@ TEST_F(ServerWs, AnswersPings) {
 TEST_F(ServerWs, RefusalsLeaveTheConnectionOpen) {
   TestWebSocket socket{server_.port()};
   socket.send("{");
-  EXPECT_EQ(socket.message().at("code"), "invalid_request");
+  EXPECT_EQ(socket.message().at("code"), "protocol_error");
   socket.send(R"({"type":"INFER_REQ","id":"a","prompt":"x","model":"other"})");
   const auto error = socket.message();
   EXPECT_EQ(error.at("code"), "model_not_found");
@@ -102,7 +102,7 @@ TEST_F(ServerWs, RefusalsLeaveTheConnectionOpen) {
   socket.send(R"({"type":"CANCEL","stream":"st_00000000000000000000000000"})");
   EXPECT_EQ(socket.message().at("code"), "stream_not_found");
   socket.send_frame(wire::Opcode::binary, "x");
-  EXPECT_EQ(socket.message().at("code"), "invalid_request");
+  EXPECT_EQ(socket.message().at("code"), "protocol_error");
   socket.send(infer("a", "fine"));
   EXPECT_EQ(socket.read_stream("a").text, "fine");
 }
@@ -229,7 +229,7 @@ TEST(ServerWsEngine, ADeadEngineEndsItsStreamsAndIsReplaced) {
 TEST(ServerWsSlow, AReaderThatComesBackGetsEverything) {
   ServerConfig config;
   config.limits.send_buffer_bytes = 4096;
-  const TestServer server{"rate=0,length=200000,context=1000000", config};
+  const TestServer server{"rate=0,length=20000,context=1000000", config};
   TestWebSocket slow{server.port(), api::kJsonSubprotocol, 4096};
   slow.send(infer("slow", "x"));
   slow.message("ACCEPTED");
@@ -240,9 +240,9 @@ TEST(ServerWsSlow, AReaderThatComesBackGetsEverything) {
   const double sent = server.metric("seedance_sent_bytes_total");
   const auto stream = slow.read_stream("slow");
   EXPECT_EQ(stream.text, other.text);
-  EXPECT_EQ(stream.done.at("seq"), 200000);
+  EXPECT_EQ(stream.done.at("seq"), 20000);
   // It was behind, so its tokens came in fewer and larger frames.
-  EXPECT_LT(stream.chunks, 20000U);
+  EXPECT_LT(stream.chunks, 2000U);
   EXPECT_LT(sent - static_cast<double>(other.text.size()),
             static_cast<double>(other.text.size()) * 40);
 }

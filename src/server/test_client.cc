@@ -210,6 +210,12 @@ TestWebSocket::Stream TestWebSocket::read_stream(std::string_view id) {
   }
 }
 
+void TestWebSocket::close() {
+  const Frame got = frame();
+  EXPECT_EQ(got.opcode, wire::Opcode::close);
+  send_frame(wire::Opcode::close, got.payload.substr(0, 2));
+}
+
 ServerConfig scripted_config(std::string script) {
   ServerConfig config;
   config.port = 0;

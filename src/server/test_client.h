@@ -74,6 +74,9 @@ class TestWebSocket {
   };
   Stream read_stream(std::string_view id);
 
+  // Awaits the server's Close and answers it.
+  void close();
+
   TestClient& client() { return client_; }
 
  private:

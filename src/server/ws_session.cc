@@ -92,7 +92,7 @@ void WsSession::take_messages(TimePoint now) {
 void WsSession::on_message(const wire::WsMessage& message) {
   if (message.kind == wire::WsMessage::Kind::binary) {
     return api::append_error(answers_, "", std::nullopt,
-                             {.code = ErrorCode::invalid_request,
+                             {.code = ErrorCode::protocol_error,
                               .message = "clients send text messages; this one is binary"});
   }
   api::ClientMessage parsed = api::parse_client_message(message.text(), subprotocol_);
