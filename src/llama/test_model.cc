@@ -28,8 +28,8 @@ engine::Job greedy_job(std::uint64_t id, std::vector<TokenId> prompt, std::uint3
           .sampling = {.temperature = 0, .ignore_eos = true}};
 }
 
-LoneModel::LoneModel() {
-  const WorkerOptions options{.model_path = test_model_path(), .sequences_max = 1, .threads = 1};
+LoneModel::LoneModel(const std::string& path) {
+  const WorkerOptions options{.model_path = path, .sequences_max = 1, .threads = 1};
   auto model = Model::load(options, log_, [](float) {});
   SEEDANCE_CHECK(model.has_value(), "the test model loads");
   model_ = *std::move(model);

@@ -29,7 +29,7 @@ engine::Job greedy_job(std::uint64_t id, std::vector<TokenId> prompt, std::uint3
 // Computes one sequence alone, token by token.
 class LoneModel {
  public:
-  LoneModel();
+  explicit LoneModel(const std::string& path = test_model_path());
 
   // How far the logit of each output token is below the best one that is no end
   // token, at worst.

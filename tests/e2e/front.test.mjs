@@ -28,7 +28,7 @@ test('probes, metrics and the page answer', async () => {
   assert.match(await (await server.get('/metrics')).text(), /^seedance_streams_running 0$/m);
   const page = await server.get('/');
   assert.match(page.headers.get('content-type'), /^text\/html/);
-  assert.match(await page.text(), /\/ws\/inference/);
+  assert.match(await page.text(), /ws\/inference/);
 });
 
 test('what is not there is said in the shape of OpenAI', async () => {

@@ -1,15 +1,26 @@
 // Starts real servers and talks to them; used by every end-to-end test.
 //
-// SEEDANCE_BINARY is the program, SEEDANCE_TEST_MODEL a GGUF file.
-import { spawn } from 'node:child_process';
+// SEEDANCE_BUILD is the build directory, SEEDANCE_TEST_MODEL a GGUF file; both
+// have defaults.
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import WebSocket from 'ws';
 
-export const binary = process.env.SEEDANCE_BINARY ?? '../../build/release/seedance';
-export const model = process.env.SEEDANCE_TEST_MODEL;
+const build = process.env.SEEDANCE_BUILD ?? join(import.meta.dirname, '../../build/release');
+const binary = join(build, 'seedance');
+const model = process.env.SEEDANCE_TEST_MODEL ?? join(build, 'test-models/tiny.gguf');
+
+// For each of [prompt tokens, output tokens]: how far below the best logit the
+// worst choice is, when the sequence is computed alone.
+export function regrets(pairs) {
+  const input = pairs.map((pair) => pair.map((tokens) => tokens.join(' ')).join(';')).join('\n');
+  const child = spawnSync(join(build, 'tests/regret'), [model], { input: `${input}\n` });
+  if (child.status !== 0) throw new Error(`regret ended with ${child.status}: ${child.stderr}`);
+  return child.stdout.toString().trim().split('\n').map(Number);
+}
 
 // A running server. `stop()` ends it and gives its exit code.
 export class Server {
@@ -41,8 +52,8 @@ export class Server {
   }
 
   static real(...flags) {
-    if (!model) throw new Error('SEEDANCE_TEST_MODEL names no model file');
-    return Server.start('--model', model, ...flags);
+    // One thread: barriers between threads crawl on a machine that is busy otherwise.
+    return Server.start('--threads', '1', '--model', model, ...flags);
   }
 
   async stop(signal = 'SIGTERM') {

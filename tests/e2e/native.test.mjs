@@ -160,7 +160,7 @@ test('a stream whose reader is gone ends by itself', async () => {
 });
 
 test('SIGTERM ends every stream with a terminal, then the server with 0', async () => {
-  const slow = await Server.scripted('rate=100,length=100000', '--drain-timeout', '0');
+  const slow = await Server.scripted('rate=100,length=100000', '--drain-timeout-ms', '0');
   const client = await slow.connect();
   client.send({ type: 'INFER_REQ', id: 'e', prompt: 'end' });
   await client.until((m) => m.type === 'INFER_CHUNK');

@@ -90,7 +90,7 @@ test('errors have the shape that the client knows', async () => {
 });
 
 test('an aborted request ends its stream', async () => {
-  const slow = await Server.scripted('rate=100,length=100000', '--orphan-ttl', '0');
+  const slow = await Server.scripted('rate=100,length=100000', '--orphan-ttl-ms', '0');
   const client = new OpenAI({ baseURL: `${slow.url}/v1`, apiKey: 'none', maxRetries: 0 });
   const stream = await client.chat.completions.create({ model, messages, stream: true });
   for await (const chunk of stream) {
