@@ -14,12 +14,17 @@ constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-Child::Child(std::vector<std::string> argv, io::Poller& poller, io::Token socket, io::Token exit)
-    : argv_(std::move(argv)), poller_(&poller), socket_(socket), exit_(exit) {}
+Child::Child(std::vector<std::string> argv, std::vector<std::string> environment,
+             io::Poller& poller, io::Token socket, io::Token exit)
+    : argv_(std::move(argv)),
+      environment_(std::move(environment)),
+      poller_(&poller),
+      socket_(socket),
+      exit_(exit) {}
 
 Result<void> Child::start(TimePoint now) {
   restart_at_ = kNever;
-  auto process = io::ChildProcess::spawn(argv_);
+  auto process = io::ChildProcess::spawn(argv_, environment_);
   if (!process) return std::unexpected(process.error());
   process_.emplace(std::move(*process));
   reader_ = {};

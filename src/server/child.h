@@ -21,8 +21,10 @@ namespace seedance::server {
 // it is empty, and then end().
 class Child {
  public:
-  // `socket` and `exit` are its tokens at the poller, which outlives it.
-  Child(std::vector<std::string> argv, io::Poller& poller, io::Token socket, io::Token exit);
+  // `argv` and `environment` as io::ChildProcess takes them; `socket` and `exit`
+  // are its tokens at the poller, which outlives it.
+  Child(std::vector<std::string> argv, std::vector<std::string> environment, io::Poller& poller,
+        io::Token socket, io::Token exit);
 
   Result<void> start(TimePoint now);
   bool running() const { return process_.has_value(); }
@@ -51,6 +53,7 @@ class Child {
   void on_end(std::string reason, TimePoint now);
 
   const std::vector<std::string> argv_;
+  const std::vector<std::string> environment_;
   io::Poller* poller_;
   const io::Token socket_;
   const io::Token exit_;

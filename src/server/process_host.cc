@@ -37,12 +37,19 @@ std::vector<std::string> vocabulary_argv(const std::string& program, const Llama
   return common_argv(program, "vocabulary", options);
 }
 
+// libgomp's compute threads spin after each step and keep a core from the rest of
+// the server; so briefly costs no token (docs/performance.md).
+std::vector<std::string> worker_environment() {
+  return {"GOMP_SPINCOUNT=1000"};
+}
+
 ProcessHost::ProcessHost(core::ModelIndex model, const std::string& program,
                          const LlamaModel& options, io::Poller& poller, io::Token first)
     : Host(model),
       first_(first),
-      worker_(worker_argv(program, options), poller, first, token_after(first, 1)),
-      vocabulary_(vocabulary_argv(program, options), poller, token_after(first, 2),
+      worker_(worker_argv(program, options), worker_environment(), poller, first,
+              token_after(first, 1)),
+      vocabulary_(vocabulary_argv(program, options), {}, poller, token_after(first, 2),
                   token_after(first, 3)) {}
 
 Result<void> ProcessHost::start(TimePoint now) {
