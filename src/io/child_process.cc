@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "io/system_error.h"
@@ -53,6 +54,18 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
+// Borrows both; ends with a null pointer.
+std::vector<char*> joined_environment(const std::vector<std::string>& added) {
+  std::vector<char*> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) all.push_back(*entry);
+  for (const std::string& entry : added) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (getenv(name.c_str()) == nullptr) all.push_back(const_cast<char*>(entry.c_str()));
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
 std::optional<Exit> wait_for(pid_t pid, int options) {
   int status = 0;
   pid_t ended = 0;
@@ -70,7 +83,8 @@ std::string to_text(Exit exit) {
   return fmt::format("was killed by signal {} ({})", exit.signal, strsignal(exit.signal));
 }
 
-Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argv) {
+Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argv,
+                                         const std::vector<std::string>& environment) {
   std::array<int, 2> pair{-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
     return system_failure("socketpair");
@@ -82,10 +96,11 @@ Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argv) {
   std::vector<char*> arguments;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  const std::vector<char*> variables = joined_environment(environment);
   const SpawnSettings settings{theirs.get()};
   pid_t pid = -1;
   errno = posix_spawn(&pid, argv.front().c_str(), settings.actions(), settings.attributes(),
-                      arguments.data(), environ);
+                      arguments.data(), variables.data());
   if (errno != 0) return system_failure(fmt::format("cannot start {}", argv.front()));
   Fd pid_fd{static_cast<int>(syscall(SYS_pidfd_open, pid, 0))};
   ChildProcess child{std::move(ours), std::move(pid_fd), pid};

@@ -32,8 +32,10 @@ inline constexpr int kChildSocketFd = 3;
 // lives as long as the child may: PR_SET_PDEATHSIG is bound to that thread.
 class ChildProcess {
  public:
-  // argv[0] is the path of the program. Error: it cannot be started.
-  static Result<ChildProcess> spawn(const std::vector<std::string>& argv);
+  // argv[0] is the path of the program. `environment` ("NAME=value") is added to
+  // that of this process where it has no such name. Error: it cannot be started.
+  static Result<ChildProcess> spawn(const std::vector<std::string>& argv,
+                                    const std::vector<std::string>& environment = {});
   ChildProcess(ChildProcess&&) noexcept = default;
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();

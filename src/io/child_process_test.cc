@@ -5,6 +5,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 
 #include "base/bytes.h"
 #include "io/poller.h"
@@ -48,6 +49,13 @@ TEST(ChildProcess, TalksOverItsSocketAndEndsWithIt) {
   shutdown_send(child->socket());
   EXPECT_EQ(read_all(*child), "hello");
   EXPECT_EQ(wait_for_exit(*child), (Exit{.code = 0}));
+}
+
+TEST(ChildProcess, AddsToTheEnvironmentWhatIsNotThere) {
+  const auto child = ChildProcess::spawn({"/bin/sh", "-c", "echo $SEEDANCE_ADDED $PATH >&3"},
+                                         {"SEEDANCE_ADDED=yes", "PATH=replaced"});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(read_all(*child), std::string{"yes "} + getenv("PATH") + "\n");
 }
 
 TEST(ChildProcess, ReportsItsExitCode) {
