@@ -29,6 +29,24 @@ float best_of(std::span<const float> block) {
   return *std::ranges::max_element(best);
 }
 
+// Calls `take` with the index of each logit that is at least `floor`, by id. Few
+// are in most uses, so whole blocks are looked at first.
+template <typename Take>
+void for_each_above(std::span<const float> logits, const float& floor, Take take) {
+  constexpr std::size_t kBlock = 4 * kLanes;
+  for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const auto block = logits.subspan(begin, std::min(kBlock, logits.size() - begin));
+    std::int32_t hits = 0;
+    if (block.size() == kBlock) {
+      for (std::size_t at = 0; at < kBlock; ++at) hits += block[at] >= floor ? 1 : 0;
+      if (hits == 0) continue;
+    }
+    for (std::size_t at = 0; at < block.size(); ++at) {
+      if (block[at] >= floor && block[at] > kLowest) take(begin + at);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::int32_t> best_token(std::span<const float> logits) {
@@ -86,37 +104,27 @@ double total_weight(std::span<const float> logits, float best, float scale) {
 
 void gather(std::span<const float> logits, float floor, float ceiling,
             std::vector<WeighedToken>& out) {
-  for (std::size_t begin = 0; begin < logits.size(); begin += kLanes) {
-    const auto block = logits.subspan(begin, std::min(kLanes, logits.size() - begin));
-    if (!(best_of(block) >= floor)) continue;
-    for (std::size_t at = 0; at < block.size(); ++at) {
-      if (block[at] >= floor && block[at] < ceiling && block[at] > kLowest) {
-        out.push_back({.token = static_cast<std::int32_t>(begin + at), .logit = block[at]});
-      }
-    }
-  }
+  for_each_above(logits, floor, [&](std::size_t id) {
+    if (logits[id] >= ceiling) return;
+    out.push_back({.token = static_cast<std::int32_t>(id), .logit = logits[id]});
+  });
 }
 
 void gather_best(std::span<const float> logits, std::size_t count, std::vector<WeighedToken>& out) {
   out.clear();
   const std::size_t limit = std::max<std::size_t>(2 * count, 128);
   float floor = kLowest;  // `count` candidates are at least as high.
-  for (std::size_t begin = 0; begin < logits.size(); begin += kLanes) {
-    const auto block = logits.subspan(begin, std::min(kLanes, logits.size() - begin));
-    if (!(best_of(block) > floor)) continue;
-    for (std::size_t at = 0; at < block.size(); ++at) {
-      if (!(block[at] > floor)) continue;
-      out.push_back({.token = static_cast<std::int32_t>(begin + at), .logit = block[at]});
-      if (out.size() < limit) continue;
-      std::ranges::nth_element(out, out.begin() + static_cast<std::ptrdiff_t>(count) - 1,
-                               comes_before);
-      floor = out[count - 1].logit;
-      out.resize(count);
-    }
-  }
-  if (out.size() <= count) return;
-  std::ranges::nth_element(out, out.begin() + static_cast<std::ptrdiff_t>(count) - 1, comes_before);
-  out.resize(count);
+  const auto keep_best = [&] {
+    std::ranges::nth_element(out, out.begin() + static_cast<std::ptrdiff_t>(count) - 1,
+                             comes_before);
+    floor = out[count - 1].logit;
+    out.resize(count);
+  };
+  for_each_above(logits, floor, [&](std::size_t id) {
+    out.push_back({.token = static_cast<std::int32_t>(id), .logit = logits[id]});
+    if (out.size() == limit) keep_best();
+  });
+  if (out.size() > count) keep_best();
 }
 
 std::size_t prefix_weighing(std::span<WeighedToken> candidates, double target) {

@@ -7,7 +7,7 @@ namespace seedance::llama {
 namespace {
 
 TEST(Version, NamesReleaseAndCommit) {
-  EXPECT_THAT(llama_cpp_version(), testing::MatchesRegex(R"([0-9.]+ \([0-9a-f]+\))"));
+  EXPECT_THAT(llama_cpp_version(), testing::MatchesRegex(R"([0-9.]+(-[a-z]+)? \([0-9a-f]+\))"));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gguf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "llama/log_capture.h"
 #include "llama/test_child.h"
+#include "llama/test_file.h"
 #include "llama/test_model.h"
 
 namespace seedance::llama {
@@ -28,14 +28,13 @@ std::string vocabulary_path(const std::string& name) {
 }
 
 // A copy of a vocabulary file with another chat template.
-std::string with_template(const std::string& name, const std::string& chat_template) {
+void write_with_template(const TestFile& copy, const std::string& name,
+                         const std::string& chat_template) {
   gguf_context* file =
       gguf_init_from_file(vocabulary_path(name).c_str(), {.no_alloc = true, .ctx = nullptr});
   gguf_set_val_str(file, "tokenizer.chat_template", chat_template.c_str());
-  std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "-template.gguf";
-  EXPECT_TRUE(gguf_write_to_file(file, path.c_str(), true));
+  EXPECT_TRUE(gguf_write_to_file(file, copy.path().c_str(), true));
   gguf_free(file);
-  return path;
 }
 
 class VocabularyTest : public testing::Test {
@@ -44,6 +43,12 @@ class VocabularyTest : public testing::Test {
     auto vocabulary = Vocabulary::load(path, log_);
     EXPECT_TRUE(vocabulary) << vocabulary.error().detail;
     return vocabulary ? *std::move(vocabulary) : nullptr;
+  }
+
+  std::unique_ptr<Vocabulary> with_template(const std::string& chat_template) {
+    const TestFile file{"template.gguf"};
+    write_with_template(file, "llama-bpe", chat_template);
+    return load(file.path());
   }
 
   LogCapture log_;
@@ -127,8 +132,8 @@ TEST_F(VocabularyTest, AddsTheBeginningOnce) {
   const auto vocabulary = load(vocabulary_path("llama-bpe"));
   EXPECT_EQ(tokens_of(vocabulary->prepare("Hello world")),
             (std::vector<TokenId>{{128000}, {9906}, {1917}}));
-  const auto chat = load(with_template(
-      "llama-bpe", "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"));
+  const auto chat =
+      with_template("{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}");
   EXPECT_EQ(tokens_of(chat->prepare(std::vector<ChatMessage>{{"user", "Hello world"}})),
             (std::vector<TokenId>{{128000}, {9906}, {1917}}));
 }
@@ -141,11 +146,10 @@ TEST_F(VocabularyTest, NeverReadsMarkersInPlainText) {
 }
 
 TEST_F(VocabularyTest, AppliesTheChatTemplate) {
-  const auto vocabulary =
-      load(with_template("llama-bpe",
-                         "{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>"
-                         "{{ m.content }}<|eot_id|>{% endfor %}"
-                         "{% if add_generation_prompt %}<|start_header_id|>assistant{% endif %}"));
+  const auto vocabulary = with_template(
+      "{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>"
+      "{{ m.content }}<|eot_id|>{% endfor %}"
+      "{% if add_generation_prompt %}<|start_header_id|>assistant{% endif %}");
   const auto ready = vocabulary->describe();
   EXPECT_TRUE(ready.info.has_chat_template);
   const auto tokens = tokens_of(
@@ -164,15 +168,14 @@ TEST_F(VocabularyTest, JoinsMessagesWhenThereIsNoTemplate) {
 }
 
 TEST_F(VocabularyTest, SaysWhatTheTemplateRefuses) {
-  const auto vocabulary =
-      load(with_template("llama-bpe", "{{ raise_exception('Roles must alternate.') }}"));
+  const auto vocabulary = with_template("{{ raise_exception('Roles must alternate.') }}");
   const auto problem = problem_of(vocabulary->prepare(std::vector<ChatMessage>{{"user", "Hi"}}));
   EXPECT_EQ(problem.code, ErrorCode::invalid_request);
   EXPECT_THAT(problem.message, HasSubstr("Roles must alternate."));
 }
 
 TEST_F(VocabularyTest, TakesPlainPromptsWhenTheTemplateIsBroken) {
-  const auto vocabulary = load(with_template("llama-bpe", "{% for m in %}{{ m. }}"));
+  const auto vocabulary = with_template("{% for m in %}{{ m. }}");
   const auto problem = problem_of(vocabulary->prepare(std::vector<ChatMessage>{{"user", "Hi"}}));
   EXPECT_EQ(problem.code, ErrorCode::invalid_request);
   EXPECT_EQ(problem.param, "messages");

@@ -1,0 +1,123 @@
+#include "llama/model_file.h"
+
+#include <ggml.h>
+#include <gguf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "llama/log_capture.h"
+#include "llama/test_file.h"
+#include "llama/test_model.h"
+#include "llama/vocabulary.h"
+
+namespace seedance::llama {
+namespace {
+
+using testing::HasSubstr;
+
+// The test model in two files: metadata and half of the tensors, then the rest.
+class SplitModel {
+ public:
+  SplitModel() {
+    ggml_context* tensors = nullptr;
+    gguf_context* whole =
+        gguf_init_from_file(test_model_path().c_str(), {.no_alloc = false, .ctx = &tensors});
+    SEEDANCE_CHECK(whole != nullptr, "the test model can be read");
+    const std::int64_t count = gguf_get_n_tensors(whole);
+    for (std::uint16_t part = 0; part < 2; ++part) {
+      gguf_context* out = gguf_init_empty();
+      if (part == 0) gguf_set_kv(out, whole);
+      gguf_set_val_u16(out, "split.no", part);
+      gguf_set_val_u16(out, "split.count", 2);
+      gguf_set_val_i32(out, "split.tensors.count", static_cast<std::int32_t>(count));
+      for (std::int64_t id = 0; id < count; ++id) {
+        if ((id < count / 2) != (part == 0)) continue;
+        gguf_add_tensor(out, ggml_get_tensor(tensors, gguf_get_tensor_name(whole, id)));
+      }
+      gguf_write_to_file(out, part == 0 ? first.path().c_str() : second.path().c_str(), false);
+      gguf_free(out);
+    }
+    gguf_free(whole);
+    ggml_free(tensors);
+  }
+
+  TestFile first{"split-00001-of-00002.gguf"};
+  TestFile second{"split-00002-of-00002.gguf"};
+};
+
+class ModelFileTest : public testing::Test {
+ protected:
+  std::string refusal(const std::string& path) {
+    const auto file = inspect_model_file(path);
+    EXPECT_FALSE(file);
+    return file ? "" : file.error().detail;
+  }
+
+  LogCapture log_;
+};
+
+TEST_F(ModelFileTest, TakesAWholeFile) {
+  const auto file = inspect_model_file(test_model_path());
+  ASSERT_TRUE(file) << file.error().detail;
+  EXPECT_EQ(file->paths, (std::vector{test_model_path()}));
+  EXPECT_EQ(file->bytes, std::filesystem::file_size(test_model_path()));
+}
+
+TEST_F(ModelFileTest, FindsThePartsOfASplitFile) {
+  const SplitModel split;
+  const auto file = inspect_model_file(split.first.path());
+  ASSERT_TRUE(file) << file.error().detail;
+  EXPECT_EQ(file->paths, (std::vector{split.first.path(), split.second.path()}));
+}
+
+TEST_F(ModelFileTest, LoadsASplitModelAndItsVocabulary) {
+  const SplitModel split;
+  const WorkerOptions options{
+      .model_path = split.first.path(), .context_tokens = 256, .sequences_max = 1, .threads = 1};
+  const auto model = Model::load(options, log_, [](float) {});
+  ASSERT_TRUE(model) << model.error().detail;
+  const auto vocabulary = Vocabulary::load(split.first.path(), log_);
+  ASSERT_TRUE(vocabulary) << vocabulary.error().detail;
+  EXPECT_EQ((*vocabulary)->describe().pieces.size(), (*model)->vocabulary_size());
+}
+
+TEST_F(ModelFileTest, NamesThePartThatIsMissing) {
+  const SplitModel split;
+  std::filesystem::remove(split.second.path());
+  EXPECT_THAT(refusal(split.first.path()),
+              testing::AllOf(HasSubstr(split.second.path()), HasSubstr("No such file")));
+}
+
+TEST_F(ModelFileTest, NamesThePartThatIsCutShort) {
+  const SplitModel split;
+  std::filesystem::resize_file(split.second.path(),
+                               std::filesystem::file_size(split.second.path()) - 100);
+  EXPECT_THAT(refusal(split.first.path()),
+              testing::AllOf(HasSubstr(split.second.path()), HasSubstr("cut short or damaged")));
+}
+
+TEST_F(ModelFileTest, WantsTheFirstPart) {
+  const SplitModel split;
+  EXPECT_THAT(refusal(split.second.path()), HasSubstr("is not named as the first of 2 parts"));
+}
+
+// Wherever a file ends too early, and whichever byte of its head is wrong, there
+// is an answer, and nothing is read beyond the end.
+TEST_F(ModelFileTest, RefusesOrReadsADamagedHead) {
+  std::string content = content_of(test_model_path());
+  for (std::size_t size = 0; size < content.size(); size += size < 64 ? 1 : content.size() / 23) {
+    EXPECT_FALSE(inspect_model_file(TestFile{"cut.gguf", content.substr(0, size)}.path())) << size;
+  }
+  content.resize(4096);
+  for (std::size_t at = 0; at < 48; ++at) {
+    std::string damaged = content;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x80);
+    EXPECT_FALSE(inspect_model_file(TestFile{"damaged.gguf", damaged}.path())) << at;
+  }
+}
+
+}  // namespace
+}  // namespace seedance::llama
