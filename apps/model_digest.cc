@@ -67,7 +67,7 @@ std::string DigestCache::find(const std::vector<std::string>& files) const {
 }
 
 Result<std::string> DigestCache::compute(const std::vector<std::string>& files,
-                                         std::stop_token stop) const {
+                                         const std::stop_token& stop) const {
   const std::string before = identity(files);
   const Hash hash{EVP_MD_CTX_new(), EVP_MD_CTX_free};
   EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr);

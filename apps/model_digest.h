@@ -21,7 +21,8 @@ class DigestCache {
 
   // Reads the files, parts in their order, which takes seconds for big ones, and
   // remembers. Disconnected when it was told to stop.
-  Result<std::string> compute(const std::vector<std::string>& files, std::stop_token stop) const;
+  Result<std::string> compute(const std::vector<std::string>& files,
+                              const std::stop_token& stop) const;
 
  private:
   std::string path_;

@@ -52,7 +52,7 @@ TEST_F(DigestTest, IsFoundUntilTheFileChanges) {
 }
 
 TEST_F(DigestTest, StopsWhenTold) {
-  std::stop_source stop;
+  const std::stop_source stop;
   stop.request_stop();
   const auto digest = cache().compute({file("m", "abc")}, stop.get_token());
   ASSERT_FALSE(digest);

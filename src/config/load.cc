@@ -41,10 +41,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string shown(std::string_view text) {
+// Of somebody's text, as much as fits into a message of one line.
+std::string shown(std::string_view text, std::size_t bytes_max = 60) {
   std::string out;
-  for (const char c : text.substr(0, 60)) out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  return out + (text.size() > 60 ? "..." : "");
+  for (const char c : text.substr(0, bytes_max)) {
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + (text.size() > bytes_max ? "..." : "");
 }
 
 std::optional<bool> parse_bool(std::string_view text) {
@@ -192,8 +195,8 @@ Result<void> apply_file(Settings& settings, const File& file) {
   try {
     return apply_document(settings, YAML::Load(file.text), file.name);
   } catch (const YAML::Exception& error) {
-    return fail(Errc::invalid,
-                fmt::format("{}:{}: not YAML: {}", file.name, error.mark.line + 1, error.msg));
+    return fail(Errc::invalid, fmt::format("{}:{}: not YAML: {}", file.name, error.mark.line + 1,
+                                           shown(error.msg, 200)));
   }
 }
 

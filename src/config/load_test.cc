@@ -128,6 +128,9 @@ TEST(Load, SaysWhereAFileIsNoYamlOrNoMap) {
   EXPECT_THAT(mistake(file("? [a]\n: b\n")), HasSubstr("a key must be a plain word"));
   EXPECT_THAT(mistake(file(std::string(kFileBytesMax + 1, ' '))), HasSubstr("more than"));
   EXPECT_NE(mistake(file(std::string(100'000, '['))), "");
+  // What the YAML library quotes may hold a line's end; mistake() wants one line.
+  EXPECT_THAT(mistake(file(std::string{"a: &a \x05[\xd9\x02\0\n\"}\n", 15})),
+              HasSubstr("not YAML"));
 }
 
 TEST(Load, NeverShowsASecret) {

@@ -16,7 +16,7 @@ constexpr std::int64_t kDayMs = 86'400'000;
 
 using S = Settings;
 
-const std::array kKeys{
+constexpr std::array kKeys{
     Key{"model_path", "--model", kModel, "GGUF file to serve; of a split model, the first file",
         &S::model_path},
     Key{"model_name", "--model-name", kModel,
