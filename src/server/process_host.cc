@@ -76,6 +76,7 @@ void ProcessHost::take_events() {
     }
     if (auto* failed = std::get_if<engine::Failed>(&*event)) {
       worker_failure_ = std::move(failed->message);
+      worker_.kill({});
     } else {
       tell_engine(std::move(*event));
     }
@@ -95,6 +96,7 @@ void ProcessHost::take_vocabulary_events() {
     }
     if (auto* failed = std::get_if<text::VocabularyFailed>(&*event)) {
       vocabulary_failure_ = std::move(failed->message);
+      vocabulary_.kill({});
       continue;
     }
     vocabulary_ready_ = vocabulary_ready_ || std::holds_alternative<text::VocabularyReady>(*event);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "io/clock.h"
+#include "wire/ws_handshake.h"
 
 namespace seedance::server {
 namespace {
@@ -64,6 +65,8 @@ Result<std::unique_ptr<Server>> Server::open(ServerConfig config) {
                                       .port = config.port,
                                       .send_buffer_bytes = config.limits.send_buffer_bytes});
   if (!listener) return std::unexpected(listener.error());
+  // The first hash loads two megabytes of algorithms: not on a client's time.
+  (void)wire::accept_key({});
   auto core_wakeup = io::Wakeup::open();
   if (!core_wakeup) return std::unexpected(core_wakeup.error());
   auto stop = io::Wakeup::open();

@@ -82,6 +82,7 @@ std::string TestClient::read(std::size_t count) {
   }
   std::string taken = buffer_.substr(0, count);
   buffer_.erase(0, taken.size());
+  if (buffer_.empty()) std::string{}.swap(buffer_);
   return taken;
 }
 
