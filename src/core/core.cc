@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/state.h"
 
 namespace seedance::core {
 namespace {
-
-constexpr std::uint32_t kRetryAfterMs = 1000;
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -30,57 +29,6 @@ stream::FinishReason reason_of(engine::JobEnd end) {
 }
 
 }  // namespace
-
-struct Core::Stream {
-  StreamId id;
-  std::uint64_t number = 0;
-  ReplyTo reply_to;
-  Principal principal;
-  Model* model = nullptr;
-  State state = State::preparing;
-  Generation gen{1};
-  GenerateRequest request;
-  std::vector<TokenId> prompt;
-  std::uint32_t prompt_tokens = 0;
-  std::uint32_t tokens_max = 0;
-  // Shared with the edges that read it.
-  std::shared_ptr<stream::TokenLog> log;
-  std::optional<text::Detokenizer> detokenizer;
-  std::string visible;  // Scratch: what one token made visible.
-
-  WallTime created;
-  TimePoint submitted;
-  TimePoint accepted;
-  TimePoint first_token;
-  TimePoint last_token;
-  Duration prefill{};
-
-  TimePoint start_by = kNever;   // To be running by.
-  TimePoint orphan_at = kNever;  // Nobody reads it: ends then.
-  TimePoint alarm = kNever;      // Its entry in alarms_.
-  std::uint64_t grown_in = 0;    // The wake round that already holds it.
-};
-
-struct Core::Model {
-  ModelIndex index;
-  std::string name;       // As clients ask for it.
-  std::string full_name;  // name@version.
-  // Shared by all streams of the model, also while a new vocabulary process starts.
-  std::shared_ptr<const text::PieceTable> pieces;
-  bool vocabulary_up = false;
-  std::optional<engine::Ready> capacity;  // Since the engine was first ready.
-  bool engine_up = false;
-  std::deque<std::uint64_t> queue;       // Numbers; those of ended streams are skipped.
-  std::array<std::uint32_t, 3> count{};  // Streams by State.
-
-  std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
-
-  // A few more than run at once, so that a free sequence never waits for a
-  // round trip to the core.
-  std::uint32_t jobs_max() const {
-    return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
-  }
-};
 
 Core::Core(Limits limits, std::vector<ModelConfig> models) : limits_(limits) {
   for (ModelConfig& config : models) {
@@ -136,173 +84,6 @@ bool Core::drained() const {
 
 std::size_t Core::streams_active() const {
   return streams_.size();
-}
-
-// Admission.
-
-void Core::on(Submit& submit, TimePoint now) {
-  Model* model = find_model(submit.request.model);
-  if (auto problem = why_not(submit, model)) {
-    stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
-    return reply(submit.reply_to, Refused{*std::move(problem)});
-  }
-  auto owned = std::make_unique<Stream>();
-  Stream& stream = *owned;
-  stream.id = submit.stream;
-  stream.number = ++last_number_;
-  stream.reply_to = submit.reply_to;
-  stream.principal = std::move(submit.principal);
-  stream.model = model;
-  stream.request = std::move(submit.request);
-  if (!stream.request.seeded) stream.request.sampling.seed = submit.entropy;
-  stream.created = submit.wall;
-  stream.submitted = now;
-  stream.start_by = now + stream.request.deadline.value_or(limits_.queue_wait_max);
-  ++model->count.at(static_cast<std::size_t>(State::preparing));
-  by_number_.emplace(stream.number, &stream);
-  streams_.emplace(stream.id, std::move(owned));
-  set_alarm(stream, stream.start_by);
-  publish_counts();
-  effects_.push_back(
-      Prepare{model->index, {.ticket = stream.number, .input = std::move(stream.request.input)}});
-}
-
-std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) const {
-  SEEDANCE_CHECK(submit.reply_to.edge.value < limits_.edges_max, "edges are numbered from 0");
-  SEEDANCE_CHECK(!streams_.contains(submit.stream), "stream ids are fresh");
-  if (draining_) {
-    return Problem{.code = ErrorCode::overloaded,
-                   .message = "the server is shutting down; try again in a moment",
-                   .retry_after_ms = kRetryAfterMs};
-  }
-  if (model == nullptr) {
-    std::string names;
-    for (const auto& one : models_) names += (names.empty() ? "" : ", ") + one->name;
-    return Problem{.code = ErrorCode::model_not_found,
-                   .message = fmt::format("there is no model '{}' here; there is: {}",
-                                          submit.request.model, names),
-                   .param = "model"};
-  }
-  if (!model->capacity || !model->vocabulary_up) {
-    return Problem{
-        .code = ErrorCode::model_loading,
-        .message = fmt::format("model '{}' is loading; try again in a moment", model->full_name),
-        .retry_after_ms = kRetryAfterMs};
-  }
-  const auto full = [](std::string_view what, std::uint32_t count, std::uint32_t max) {
-    return Problem{.code = ErrorCode::overloaded,
-                   .message = fmt::format("{} requests are {} already, of at most {}; try again "
-                                          "later",
-                                          count, what, max),
-                   .numbers = {{"queued", count}, {"queue_limit", max}},
-                   .retry_after_ms = kRetryAfterMs};
-  };
-  if (model->in(State::queued) >= limits_.streams_queued_max) {
-    return full("queued", model->in(State::queued), limits_.streams_queued_max);
-  }
-  if (model->in(State::preparing) >= limits_.prepares_max) {
-    return full("being prepared", model->in(State::preparing), limits_.prepares_max);
-  }
-  return std::nullopt;
-}
-
-void Core::on(VocabularyEvent& event, TimePoint now) {
-  Model& model = model_of(event.model);
-  if (auto* ready = std::get_if<text::VocabularyReady>(&event.event)) {
-    model.pieces = std::make_shared<const text::PieceTable>(std::move(ready->pieces));
-    model.vocabulary_up = true;
-  } else if (auto* prepared = std::get_if<text::PrepareReply>(&event.event)) {
-    on_prepared(event.model, *prepared, now);
-  }
-}
-
-void Core::on(VocabularyDown& down, TimePoint) {
-  Model& model = model_of(down.model);
-  model.vocabulary_up = false;
-  std::vector<Stream*> lost;
-  for (const auto& [id, stream] : streams_) {
-    if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream.get());
-  }
-  for (Stream* stream : lost) {
-    refuse(*stream, {.code = ErrorCode::engine_failed,
-                     .message = "the prompt could not be prepared: its process died; try again",
-                     .retry_after_ms = kRetryAfterMs});
-  }
-}
-
-void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now) {
-  Stream* stream = find(reply.ticket);
-  if (stream == nullptr || stream->state != State::preparing) return;  // Given up meanwhile.
-  SEEDANCE_CHECK(stream->model->index == index, "tickets are unique over all models");
-  if (auto* problem = std::get_if<Problem>(&reply.outcome)) {
-    return refuse(*stream, std::move(*problem));
-  }
-  auto& prompt = std::get<text::PreparedPrompt>(reply.outcome);
-  if (auto problem = why_too_long(*stream->model, prompt.tokens.size())) {
-    return refuse(*stream, *std::move(problem));
-  }
-  accept(*stream, prompt, now);
-}
-
-std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt_tokens) const {
-  const std::uint32_t context = model.capacity->context_tokens;
-  if (prompt_tokens == 0) {
-    return Problem{.code = ErrorCode::invalid_request,
-                   .message = "the prompt has no tokens; give at least one",
-                   .param = "prompt"};
-  }
-  if (prompt_tokens < context) return std::nullopt;
-  return Problem{
-      .code = ErrorCode::context_length_exceeded,
-      .message = fmt::format("the prompt has {} tokens, but the context of '{}' holds {} with at "
-                             "least one for the answer; shorten the prompt",
-                             prompt_tokens, model.full_name, context),
-      .numbers = {{"prompt_tokens", static_cast<std::int64_t>(prompt_tokens)},
-                  {"context_tokens", context}}};
-}
-
-void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
-  Model& model = *stream.model;
-  stream.accepted = now;
-  stream.prompt = std::move(prompt.tokens);
-  stream.prompt_tokens = static_cast<std::uint32_t>(stream.prompt.size());
-  const std::uint32_t room = model.capacity->context_tokens - stream.prompt_tokens;
-  stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
-  stream.log = std::make_shared<stream::TokenLog>(stream.request.sampling.logprobs);
-  text::TextOptions options = std::move(stream.request.text);
-  std::ranges::move(prompt.stop, std::back_inserter(options.stop));
-  stream.detokenizer.emplace(model.pieces, std::move(options));
-  const std::uint32_t before = model.in(State::queued);
-  stats_.streams_accepted.add();
-  stats_.tokens_prompt.add(stream.prompt_tokens);
-  enter(stream, State::queued);
-  model.queue.push_back(stream.number);
-  reply(stream.reply_to, Accepted{.stream = stream.id,
-                                  .epoch = {1},
-                                  .log = stream.log,
-                                  .pieces = model.pieces,
-                                  .model = model.full_name,
-                                  .prompt_tokens = stream.prompt_tokens,
-                                  .queue = before,
-                                  .created = stream.created});
-  start_queued(model, now);
-}
-
-void Core::start_queued(Model& model, TimePoint) {
-  while (model.engine_up && !model.queue.empty() && model.in(State::running) < model.jobs_max()) {
-    Stream* stream = find(model.queue.front());
-    model.queue.pop_front();
-    if (stream == nullptr) continue;
-    enter(*stream, State::running);
-    stream->start_by = kNever;
-    set_alarm(*stream, stream->orphan_at);
-    effects_.push_back(
-        EngineCommand{model.index, engine::Job{.id = {stream->number},
-                                               .gen = stream->gen,
-                                               .prompt = std::move(stream->prompt),
-                                               .tokens_max = stream->tokens_max,
-                                               .sampling = std::move(stream->request.sampling)}});
-  }
 }
 
 // Engines.

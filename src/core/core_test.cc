@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/harness.h"
+
 namespace seedance::core {
 namespace {
 
@@ -13,123 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr TimePoint kStart{seconds{1000}};
-constexpr ModelIndex kModel{0};
-constexpr std::uint32_t kContext = 100;
-
-// Tokens 0..25 are the letters; 26 ends.
-constexpr TokenId kEnd{26};
-TokenId letter(char c) {
-  return {c - 'a'};
-}
-
-text::PieceTable letters() {
-  text::PieceTable table;
-  for (char c = 'a'; c <= 'z'; ++c) table.add({&c, 1}, text::PieceKind::text);
-  table.add("</s>", text::PieceKind::end);
-  return table;
-}
-
-// A core, and everything that it asked for, sorted by kind.
-class Harness {
- public:
-  explicit Harness(Limits limits = {}) : core{limits, {{.name = "letters"}}} {}
-
-  void pass(Message message) {
-    core.on_message(std::move(message), now);
-    drain();
-  }
-  void advance(Duration by) {
-    now += by;
-    core.on_time(now);
-    drain();
-  }
-  void start(std::uint32_t sequences = 2) {
-    pass(VocabularyEvent{kModel, text::VocabularyReady{.pieces = letters()}});
-    pass(EngineEvent{kModel, engine::Ready{.context_tokens = kContext,
-                                           .sequences_max = sequences,
-                                           .vocabulary_size = 27}});
-  }
-  StreamId submit(GenerateRequest request = {}) {
-    const StreamId id{1, ++last_};
-    pass(Submit{.reply_to = {.request = last_},
-                .principal = {},
-                .stream = id,
-                .entropy = 77,
-                .wall = {},
-                .request = std::move(request)});
-    return id;
-  }
-  void prepared(std::size_t tokens = 3, std::vector<std::string> stop = {}) {
-    ASSERT_FALSE(prepares.empty());
-    const std::uint64_t ticket = prepares.front().request.ticket;
-    prepares.pop_front();
-    pass(VocabularyEvent{
-        kModel, text::PrepareReply{ticket, text::PreparedPrompt{
-                                               std::vector<TokenId>(tokens, letter('p')), stop}}});
-  }
-  // A request that is accepted; its job is the last one.
-  StreamId run(GenerateRequest request = {}) {
-    const StreamId id = submit(std::move(request));
-    prepared();
-    return id;
-  }
-  void step(std::vector<engine::StepToken> tokens) {
-    pass(EngineEvent{kModel, engine::Step{std::move(tokens)}});
-  }
-  void say(const engine::Job& job, std::string_view word, engine::JobEnd end = {}) {
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      step({{.job = job.id,
-             .gen = job.gen,
-             .token = letter(word[i]),
-             .end = i + 1 == word.size() ? end : engine::JobEnd::none}});
-    }
-  }
-  void end(const engine::Job& job) {
-    step({{.job = job.id, .gen = job.gen, .token = kEnd, .end = engine::JobEnd::stop}});
-  }
-  const Accepted& accepted(std::size_t i = 0) { return acceptances.at(i); }
-  std::string text(std::size_t i = 0) {
-    const stream::TokenLog& log = *accepted(i).log;
-    std::string out;
-    log.append_text({0}, log.head().end, out);
-    return out;
-  }
-  const stream::Terminal& terminal(std::size_t i = 0) { return accepted(i).log->terminal(); }
-
-  Core core;
-  TimePoint now = kStart;
-  std::vector<Accepted> acceptances;
-  std::vector<Problem> refusals;
-  std::vector<StreamId> cancelled;
-  std::vector<Wake> wakes;
-  std::deque<Prepare> prepares;
-  std::vector<engine::Job> jobs;
-  std::vector<engine::Cancel> cancels;
-
- private:
-  void drain() {
-    while (auto effect = core.next()) std::visit([this](auto& body) { take(body); }, *effect);
-  }
-  void take(Reply& reply) {
-    std::visit([this](auto& body) { take(body); }, reply.body);
-  }
-  void take(Accepted& body) { acceptances.push_back(std::move(body)); }
-  void take(Refused& body) { refusals.push_back(std::move(body.problem)); }
-  void take(CancelDone& body) { cancelled.push_back(body.stream); }
-  void take(Wake& wake) { wakes.push_back(std::move(wake)); }
-  void take(Prepare& prepare) { prepares.push_back(std::move(prepare)); }
-  void take(EngineCommand& command) {
-    if (auto* job = std::get_if<engine::Job>(&command.command)) {
-      jobs.push_back(std::move(*job));
-    } else {
-      cancels.push_back(std::get<engine::Cancel>(command.command));
-    }
-  }
-
-  std::uint64_t last_ = 0;
-};
 
 TEST(Core, StreamsFromRequestToStop) {
   Harness h;
@@ -226,114 +111,6 @@ TEST(Core, HeldBackTextComesOutAtTheEnd) {
   EXPECT_EQ(h.text(), "hello");
 }
 
-TEST(Core, MaxTokensIsCutToTheRoomOfTheContext) {
-  Harness h;
-  h.start();
-  h.run({.max_tokens = 5});
-  h.run({.max_tokens = 5000});
-  EXPECT_EQ(h.jobs[0].tokens_max, 5U);
-  EXPECT_EQ(h.jobs[1].tokens_max, kContext - 3);
-}
-
-TEST(Core, DrawsASeedUnlessTheClientGaveOne) {
-  Harness h;
-  h.start();
-  h.run();
-  h.run({.sampling = {.seed = 5}, .seeded = true});
-  EXPECT_EQ(h.jobs[0].sampling.seed, 77U);
-  EXPECT_EQ(h.jobs[1].sampling.seed, 5U);
-}
-
-TEST(Core, RefusesAPromptThatLeavesNoRoom) {
-  Harness h;
-  h.start();
-  h.submit();
-  h.prepared(kContext);
-  ASSERT_THAT(h.refusals, SizeIs(1));
-  EXPECT_EQ(h.refusals[0].code, ErrorCode::context_length_exceeded);
-  EXPECT_THAT(h.refusals[0].numbers, ElementsAre(Problem::Number{"prompt_tokens", 100},
-                                                 Problem::Number{"context_tokens", 100}));
-  h.submit();
-  h.prepared(kContext - 1);
-  EXPECT_THAT(h.jobs, SizeIs(1));
-  h.submit();
-  h.prepared(0);
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::invalid_request);
-}
-
-TEST(Core, RefusesByNameWhatItDoesNotServe) {
-  Harness h;
-  h.submit();
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::model_loading);
-  h.start();
-  h.submit({.model = "other"});
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::model_not_found);
-  EXPECT_THAT(h.refusals.back().message, HasSubstr("letters"));
-  h.submit({.model = "letters"});
-  h.submit({.model = "letters@1"});
-  h.submit({.model = "letters@2"});
-  EXPECT_THAT(h.prepares, SizeIs(2));
-  EXPECT_EQ(h.core.stats().refused[static_cast<std::size_t>(ErrorCode::model_not_found)].value(),
-            2U);
-}
-
-TEST(Core, AnInvalidPromptIsRefused) {
-  Harness h;
-  h.start();
-  h.submit();
-  h.pass(VocabularyEvent{kModel, text::PrepareReply{h.prepares.front().request.ticket,
-                                                    Problem{.code = ErrorCode::invalid_request}}});
-  EXPECT_THAT(h.refusals, SizeIs(1));
-  EXPECT_EQ(h.core.streams_active(), 0U);
-}
-
-TEST(Core, QueuesWhatTheEngineCannotTakeAndRefusesBeyond) {
-  Harness h{{.streams_queued_max = 2}};
-  h.start(1);  // Takes one, and one more ahead.
-  for (int i = 0; i < 4; ++i) h.run();
-  EXPECT_THAT(h.jobs, SizeIs(2));
-  EXPECT_EQ(h.accepted(2).queue, 0U);
-  EXPECT_EQ(h.accepted(3).queue, 1U);
-  h.submit();
-  ASSERT_THAT(h.refusals, SizeIs(1));
-  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
-  EXPECT_GT(h.refusals[0].retry_after_ms, 0U);
-  h.end(h.jobs[0]);
-  EXPECT_THAT(h.jobs, SizeIs(3));
-  EXPECT_EQ(h.core.stats().streams_queued.value(), 1);
-  EXPECT_EQ(h.core.stats().streams_running.value(), 2);
-}
-
-TEST(Core, BoundsWhatIsBeingPrepared) {
-  Harness h{{.prepares_max = 1}};
-  h.start();
-  h.submit();
-  h.submit();
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::overloaded);
-}
-
-TEST(Core, AQueuedStreamEndsAtItsDeadline) {
-  Harness h;
-  h.start(1);
-  for (int i = 0; i < 2; ++i) h.run();
-  h.run({.deadline = milliseconds{100}});
-  EXPECT_EQ(h.core.deadline(), kStart + milliseconds{100});
-  h.advance(milliseconds{99});
-  EXPECT_FALSE(h.accepted(2).log->head().done);
-  h.advance(milliseconds{1});
-  EXPECT_EQ(h.terminal(2).reason, stream::FinishReason::error);
-  EXPECT_EQ(h.terminal(2).problem->code, ErrorCode::deadline_exceeded);
-  h.end(h.jobs[0]);  // The dead one in the queue is passed over.
-  EXPECT_THAT(h.jobs, SizeIs(2));
-}
-
-TEST(Core, ARunningStreamHasNoQueueDeadline) {
-  Harness h;
-  h.start();
-  h.run({.deadline = milliseconds{100}});
-  EXPECT_EQ(h.core.deadline(), kNever);
-}
-
 TEST(Core, CancelWorksInEveryState) {
   Harness h;
   h.start(1);
@@ -406,16 +183,6 @@ TEST(Core, AStreamWithoutReaderRunsOnForItsGrace) {
   EXPECT_EQ(h.terminal(1).reason, stream::FinishReason::cancelled);
 }
 
-TEST(Core, ARequestGivenUpBeforeItIsAcceptedNeverRuns) {
-  Harness h;
-  h.start();
-  h.pass(ReaderGone{h.submit()});
-  h.prepared();
-  EXPECT_THAT(h.jobs, IsEmpty());
-  EXPECT_THAT(h.refusals, IsEmpty());
-  EXPECT_EQ(h.core.stats().streams_preparing.value(), 0);
-}
-
 TEST(Core, ADeadEngineEndsItsStreamsAndNoOthers) {
   Harness h;
   h.start(1);
@@ -432,18 +199,6 @@ TEST(Core, ADeadEngineEndsItsStreamsAndNoOthers) {
   EXPECT_THAT(h.jobs, SizeIs(4));
   EXPECT_TRUE(h.core.ready());
   EXPECT_EQ(h.core.stats().engine_restarts.value(), 1U);
-}
-
-TEST(Core, ADeadVocabularyRefusesWhatItWasAsked) {
-  Harness h;
-  h.start();
-  h.run();
-  h.submit();
-  h.pass(VocabularyDown{kModel});
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::engine_failed);
-  EXPECT_FALSE(h.accepted().log->head().done);
-  h.submit();
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::model_loading);
 }
 
 TEST(Core, AJobThatFailsEndsItsStreamAlone) {

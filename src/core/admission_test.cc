@@ -1,0 +1,145 @@
+#include <gmock/gmock.h>
+
+#include "core/harness.h"
+
+namespace seedance::core {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(Admission, MaxTokensIsCutToTheRoomOfTheContext) {
+  Harness h;
+  h.start();
+  h.run({.max_tokens = 5});
+  h.run({.max_tokens = 5000});
+  EXPECT_EQ(h.jobs[0].tokens_max, 5U);
+  EXPECT_EQ(h.jobs[1].tokens_max, kContext - 3);
+}
+
+TEST(Admission, DrawsASeedUnlessTheClientGaveOne) {
+  Harness h;
+  h.start();
+  h.run();
+  h.run({.sampling = {.seed = 5}, .seeded = true});
+  EXPECT_EQ(h.jobs[0].sampling.seed, 77U);
+  EXPECT_EQ(h.jobs[1].sampling.seed, 5U);
+}
+
+TEST(Admission, RefusesAPromptThatLeavesNoRoom) {
+  Harness h;
+  h.start();
+  h.submit();
+  h.prepared(kContext);
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::context_length_exceeded);
+  EXPECT_THAT(h.refusals[0].numbers, ElementsAre(Problem::Number{"prompt_tokens", 100},
+                                                 Problem::Number{"context_tokens", 100}));
+  h.submit();
+  h.prepared(kContext - 1);
+  EXPECT_THAT(h.jobs, SizeIs(1));
+  h.submit();
+  h.prepared(0);
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::invalid_request);
+}
+
+TEST(Admission, RefusesByNameWhatItDoesNotServe) {
+  Harness h;
+  h.submit();
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::model_loading);
+  h.start();
+  h.submit({.model = "other"});
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::model_not_found);
+  EXPECT_THAT(h.refusals.back().message, HasSubstr("letters"));
+  h.submit({.model = "letters"});
+  h.submit({.model = "letters@1"});
+  h.submit({.model = "letters@2"});
+  EXPECT_THAT(h.prepares, SizeIs(2));
+  EXPECT_EQ(h.core.stats().refused[static_cast<std::size_t>(ErrorCode::model_not_found)].value(),
+            2U);
+}
+
+TEST(Admission, AnInvalidPromptIsRefused) {
+  Harness h;
+  h.start();
+  h.submit();
+  h.pass(VocabularyEvent{kModel, text::PrepareReply{h.prepares.front().request.ticket,
+                                                    Problem{.code = ErrorCode::invalid_request}}});
+  EXPECT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.core.streams_active(), 0U);
+}
+
+TEST(Admission, QueuesWhatTheEngineCannotTakeAndRefusesBeyond) {
+  Harness h{{.streams_queued_max = 2}};
+  h.start(1);  // Takes one, and one more ahead.
+  for (int i = 0; i < 4; ++i) h.run();
+  EXPECT_THAT(h.jobs, SizeIs(2));
+  EXPECT_EQ(h.accepted(2).queue, 0U);
+  EXPECT_EQ(h.accepted(3).queue, 1U);
+  h.submit();
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
+  EXPECT_GT(h.refusals[0].retry_after_ms, 0U);
+  h.end(h.jobs[0]);
+  EXPECT_THAT(h.jobs, SizeIs(3));
+  EXPECT_EQ(h.core.stats().streams_queued.value(), 1);
+  EXPECT_EQ(h.core.stats().streams_running.value(), 2);
+}
+
+TEST(Admission, BoundsWhatIsBeingPrepared) {
+  Harness h{{.prepares_max = 1}};
+  h.start();
+  h.submit();
+  h.submit();
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::overloaded);
+}
+
+TEST(Admission, AQueuedStreamEndsAtItsDeadline) {
+  Harness h;
+  h.start(1);
+  for (int i = 0; i < 2; ++i) h.run();
+  h.run({.deadline = milliseconds{100}});
+  EXPECT_EQ(h.core.deadline(), kStart + milliseconds{100});
+  h.advance(milliseconds{99});
+  EXPECT_FALSE(h.accepted(2).log->head().done);
+  h.advance(milliseconds{1});
+  EXPECT_EQ(h.terminal(2).reason, stream::FinishReason::error);
+  EXPECT_EQ(h.terminal(2).problem->code, ErrorCode::deadline_exceeded);
+  h.end(h.jobs[0]);  // The dead one in the queue is passed over.
+  EXPECT_THAT(h.jobs, SizeIs(2));
+}
+
+TEST(Admission, ARunningStreamHasNoQueueDeadline) {
+  Harness h;
+  h.start();
+  h.run({.deadline = milliseconds{100}});
+  EXPECT_EQ(h.core.deadline(), kNever);
+}
+
+TEST(Admission, ARequestGivenUpBeforeItIsAcceptedNeverRuns) {
+  Harness h;
+  h.start();
+  h.pass(ReaderGone{h.submit()});
+  h.prepared();
+  EXPECT_THAT(h.jobs, IsEmpty());
+  EXPECT_THAT(h.refusals, IsEmpty());
+  EXPECT_EQ(h.core.stats().streams_preparing.value(), 0);
+}
+
+TEST(Admission, ADeadVocabularyRefusesWhatItWasAsked) {
+  Harness h;
+  h.start();
+  h.run();
+  h.submit();
+  h.pass(VocabularyDown{kModel});
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::engine_failed);
+  EXPECT_FALSE(h.accepted().log->head().done);
+  h.submit();
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::model_loading);
+}
+
+}  // namespace
+}  // namespace seedance::core

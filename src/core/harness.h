@@ -1,0 +1,133 @@
+// What tests of the core share: a core, and everything that it asked for.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/core.h"
+
+namespace seedance::core {
+
+inline constexpr TimePoint kStart{std::chrono::seconds{1000}};
+inline constexpr ModelIndex kModel{0};
+inline constexpr std::uint32_t kContext = 100;
+
+// Tokens 0..25 are the letters; 26 ends.
+inline constexpr TokenId kEnd{26};
+inline TokenId letter(char c) {
+  return {c - 'a'};
+}
+
+inline text::PieceTable letters() {
+  text::PieceTable table;
+  for (char c = 'a'; c <= 'z'; ++c) table.add({&c, 1}, text::PieceKind::text);
+  table.add("</s>", text::PieceKind::end);
+  return table;
+}
+
+// A core, and everything that it asked for, sorted by kind.
+class Harness {
+ public:
+  explicit Harness(Limits limits = {}) : core{limits, {{.name = "letters"}}} {}
+
+  void pass(Message message) {
+    core.on_message(std::move(message), now);
+    drain();
+  }
+  void advance(Duration by) {
+    now += by;
+    core.on_time(now);
+    drain();
+  }
+  void start(std::uint32_t sequences = 2) {
+    pass(VocabularyEvent{kModel, text::VocabularyReady{.pieces = letters()}});
+    pass(EngineEvent{kModel, engine::Ready{.context_tokens = kContext,
+                                           .sequences_max = sequences,
+                                           .vocabulary_size = 27}});
+  }
+  StreamId submit(GenerateRequest request = {}) {
+    const StreamId id{1, ++last_};
+    pass(Submit{.reply_to = {.request = last_},
+                .principal = {},
+                .stream = id,
+                .entropy = 77,
+                .wall = {},
+                .request = std::move(request)});
+    return id;
+  }
+  void prepared(std::size_t tokens = 3, std::vector<std::string> stop = {}) {
+    ASSERT_FALSE(prepares.empty());
+    const std::uint64_t ticket = prepares.front().request.ticket;
+    prepares.pop_front();
+    pass(VocabularyEvent{
+        kModel, text::PrepareReply{ticket, text::PreparedPrompt{
+                                               std::vector<TokenId>(tokens, letter('p')), stop}}});
+  }
+  // A request that is accepted; its job is the last one.
+  StreamId run(GenerateRequest request = {}) {
+    const StreamId id = submit(std::move(request));
+    prepared();
+    return id;
+  }
+  void step(std::vector<engine::StepToken> tokens) {
+    pass(EngineEvent{kModel, engine::Step{std::move(tokens)}});
+  }
+  void say(const engine::Job& job, std::string_view word, engine::JobEnd end = {}) {
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      step({{.job = job.id,
+             .gen = job.gen,
+             .token = letter(word[i]),
+             .end = i + 1 == word.size() ? end : engine::JobEnd::none}});
+    }
+  }
+  void end(const engine::Job& job) {
+    step({{.job = job.id, .gen = job.gen, .token = kEnd, .end = engine::JobEnd::stop}});
+  }
+  const Accepted& accepted(std::size_t i = 0) { return acceptances.at(i); }
+  std::string text(std::size_t i = 0) {
+    const stream::TokenLog& log = *accepted(i).log;
+    std::string out;
+    log.append_text({0}, log.head().end, out);
+    return out;
+  }
+  const stream::Terminal& terminal(std::size_t i = 0) { return accepted(i).log->terminal(); }
+
+  Core core;
+  TimePoint now = kStart;
+  std::vector<Accepted> acceptances;
+  std::vector<Problem> refusals;
+  std::vector<StreamId> cancelled;
+  std::vector<Wake> wakes;
+  std::deque<Prepare> prepares;
+  std::vector<engine::Job> jobs;
+  std::vector<engine::Cancel> cancels;
+
+ private:
+  void drain() {
+    while (auto effect = core.next()) std::visit([this](auto& body) { take(body); }, *effect);
+  }
+  void take(Reply& reply) {
+    std::visit([this](auto& body) { take(body); }, reply.body);
+  }
+  void take(Accepted& body) { acceptances.push_back(std::move(body)); }
+  void take(Refused& body) { refusals.push_back(std::move(body.problem)); }
+  void take(CancelDone& body) { cancelled.push_back(body.stream); }
+  void take(Wake& wake) { wakes.push_back(std::move(wake)); }
+  void take(Prepare& prepare) { prepares.push_back(std::move(prepare)); }
+  void take(EngineCommand& command) {
+    if (auto* job = std::get_if<engine::Job>(&command.command)) {
+      jobs.push_back(std::move(*job));
+    } else {
+      cancels.push_back(std::get<engine::Cancel>(command.command));
+    }
+  }
+
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace seedance::core

@@ -1,0 +1,69 @@
+// What the core keeps of each stream and model. Private to the core's sources.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/core.h"
+
+namespace seedance::core {
+
+inline constexpr std::uint32_t kRetryAfterMs = 1000;
+
+struct Core::Stream {
+  StreamId id;
+  std::uint64_t number = 0;
+  ReplyTo reply_to;
+  Principal principal;
+  Model* model = nullptr;
+  State state = State::preparing;
+  Generation gen{1};
+  GenerateRequest request;
+  std::vector<TokenId> prompt;
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tokens_max = 0;
+  // Shared with the edges that read it.
+  std::shared_ptr<stream::TokenLog> log;
+  std::optional<text::Detokenizer> detokenizer;
+  std::string visible;  // Scratch: what one token made visible.
+
+  WallTime created;
+  TimePoint submitted;
+  TimePoint accepted;
+  TimePoint first_token;
+  TimePoint last_token;
+  Duration prefill{};
+
+  TimePoint start_by = kNever;   // To be running by.
+  TimePoint orphan_at = kNever;  // Nobody reads it: ends then.
+  TimePoint alarm = kNever;      // Its entry in alarms_.
+  std::uint64_t grown_in = 0;    // The wake round that already holds it.
+};
+
+struct Core::Model {
+  ModelIndex index;
+  std::string name;       // As clients ask for it.
+  std::string full_name;  // name@version.
+  // Shared by all streams of the model, also while a new vocabulary process starts.
+  std::shared_ptr<const text::PieceTable> pieces;
+  bool vocabulary_up = false;
+  std::optional<engine::Ready> capacity;  // Since the engine was first ready.
+  bool engine_up = false;
+  std::deque<std::uint64_t> queue;       // Numbers; those of ended streams are skipped.
+  std::array<std::uint32_t, 3> count{};  // Streams by State.
+
+  std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
+
+  // A few more than run at once, so that a free sequence never waits for a
+  // round trip to the core.
+  std::uint32_t jobs_max() const {
+    return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
+  }
+};
+
+}  // namespace seedance::core
