@@ -145,7 +145,6 @@ void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
   stats_.streams_accepted.add();
   stats_.tokens_prompt.add(stream.prompt_tokens);
   enter(stream, State::queued);
-  model.queue.push_back(stream.number);
   reply(stream.reply_to, Accepted{.stream = stream.id,
                                   .epoch = {1},
                                   .log = stream.log,
@@ -158,10 +157,9 @@ void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
 }
 
 void Core::start_queued(Model& model, TimePoint) {
+  SEEDANCE_CHECK(model.queue.size() == model.in(State::queued), "who left the queue is not in it");
   while (model.engine_up && !model.queue.empty() && model.in(State::running) < model.jobs_max()) {
-    Stream* stream = find(model.queue.front());
-    model.queue.pop_front();
-    if (stream == nullptr) continue;
+    Stream* stream = model.queue.begin()->second;
     enter(*stream, State::running);
     stream->start_by = kNever;
     set_alarm(*stream, stream->orphan_at);

@@ -141,5 +141,16 @@ TEST(Admission, ADeadVocabularyRefusesWhatItWasAsked) {
   EXPECT_EQ(h.refusals.back().code, ErrorCode::model_loading);
 }
 
+TEST(Admission, ForgetsAtOnceWhoLeavesTheQueue) {
+  Harness h;
+  h.start(1);
+  for (int i = 0; i < 2; ++i) h.run();
+  // The core checks that nothing of them stays.
+  for (int i = 0; i < 100; ++i) h.pass(CancelStream{.stream = h.run()});
+  h.run();
+  h.end(h.jobs[0]);
+  EXPECT_THAT(h.jobs, SizeIs(3));
+}
+
 }  // namespace
 }  // namespace seedance::core

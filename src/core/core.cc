@@ -264,7 +264,7 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
 
 void Core::forget(Stream& stream) {
   set_alarm(stream, kNever);
-  --stream.model->count.at(static_cast<std::size_t>(stream.state));
+  leave(stream);
   by_number_.erase(stream.number);
   streams_.erase(StreamId{stream.id});
   publish_counts();
@@ -273,11 +273,17 @@ void Core::forget(Stream& stream) {
 // Bookkeeping.
 
 void Core::enter(Stream& stream, State state) {
+  leave(stream);
   Model& model = *stream.model;
-  --model.count.at(static_cast<std::size_t>(stream.state));
   ++model.count.at(static_cast<std::size_t>(state));
+  if (state == State::queued) model.queue.emplace(stream.number, &stream);
   stream.state = state;
   publish_counts();
+}
+
+void Core::leave(Stream& stream) {
+  --stream.model->count.at(static_cast<std::size_t>(stream.state));
+  if (stream.state == State::queued) stream.model->queue.erase(stream.number);
 }
 
 void Core::publish_counts() {

@@ -92,6 +92,7 @@ class Core {
   void accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now);
   void start_queued(Model& model, TimePoint now);
   void enter(Stream& stream, State state);
+  static void leave(Stream& stream);  // Its state.
   void publish_counts();
 
   // Each destroys the stream.

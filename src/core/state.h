@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,8 +54,8 @@ struct Core::Model {
   bool vocabulary_up = false;
   std::optional<engine::Ready> capacity;  // Since the engine was first ready.
   bool engine_up = false;
-  std::deque<std::uint64_t> queue;       // Numbers; those of ended streams are skipped.
-  std::array<std::uint32_t, 3> count{};  // Streams by State.
+  std::map<std::uint64_t, Stream*> queue;  // Those in State::queued, by number.
+  std::array<std::uint32_t, 3> count{};    // Streams by State.
 
   std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
 
