@@ -28,6 +28,7 @@ void Core::on(Submit& submit, TimePoint now) {
   stream.submitted = now;
   stream.start_by = now + stream.request.deadline.value_or(limits_.queue_wait_max);
   ++model->count.at(static_cast<std::size_t>(State::preparing));
+  ++model->prepares;
   by_number_.emplace(stream.number, &stream);
   streams_.emplace(stream.id, std::move(owned));
   set_alarm(stream, stream.start_by);
@@ -69,8 +70,8 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
   if (model->in(State::queued) >= limits_.streams_queued_max) {
     return full("queued", model->in(State::queued), limits_.streams_queued_max);
   }
-  if (model->in(State::preparing) >= limits_.prepares_max) {
-    return full("being prepared", model->in(State::preparing), limits_.prepares_max);
+  if (model->prepares >= limits_.prepares_max) {
+    return full("being prepared", model->prepares, limits_.prepares_max);
   }
   return std::nullopt;
 }
@@ -88,6 +89,7 @@ void Core::on(VocabularyEvent& event, TimePoint now) {
 void Core::on(VocabularyDown& down, TimePoint) {
   Model& model = model_of(down.model);
   model.vocabulary_up = false;
+  model.prepares = 0;
   std::vector<Stream*> lost;
   for (const auto& [id, stream] : streams_) {
     if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream.get());
@@ -100,6 +102,7 @@ void Core::on(VocabularyDown& down, TimePoint) {
 }
 
 void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now) {
+  if (std::uint32_t& prepares = model_of(index).prepares; prepares > 0) --prepares;
   Stream* stream = find(reply.ticket);
   if (stream == nullptr || stream->state != State::preparing) return;  // Given up meanwhile.
   SEEDANCE_CHECK(stream->model->index == index, "tickets are unique over all models");

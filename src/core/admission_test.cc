@@ -152,5 +152,21 @@ TEST(Admission, ForgetsAtOnceWhoLeavesTheQueue) {
   EXPECT_THAT(h.jobs, SizeIs(3));
 }
 
+TEST(Admission, AGivenUpRequestCountsUntilItsPromptIsAnswered) {
+  Harness h{{.prepares_max = 1}};
+  h.start();
+  h.pass(ReaderGone{h.submit()});
+  h.submit();
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::overloaded);
+  h.prepared();
+  h.submit();
+  h.pass(VocabularyDown{kModel});  // Answers nothing any more.
+  h.prepares.clear();
+  h.start();
+  h.submit();
+  EXPECT_THAT(h.prepares, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace seedance::core

@@ -21,7 +21,7 @@ namespace seedance::core {
 
 struct Limits {
   std::uint32_t streams_queued_max = 1024;  // Per model: accepted, not yet in the engine.
-  std::uint32_t prepares_max = 256;         // Per model: requests at the vocabulary process.
+  std::uint32_t prepares_max = 256;         // Per model: prompts at the vocabulary process.
   Duration queue_wait_max = std::chrono::seconds{60};  // Deadline of a request that names none.
   Duration orphan_ttl = std::chrono::seconds{10};
   Duration detach_ttl = std::chrono::seconds{300};

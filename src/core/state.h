@@ -54,6 +54,8 @@ struct Core::Model {
   bool vocabulary_up = false;
   std::optional<engine::Ready> capacity;  // Since the engine was first ready.
   bool engine_up = false;
+  // Prompts at the vocabulary process: those of requests given up meanwhile too.
+  std::uint32_t prepares = 0;
   std::map<std::uint64_t, Stream*> queue;  // Those in State::queued, by number.
   std::array<std::uint32_t, 3> count{};    // Streams by State.
 
