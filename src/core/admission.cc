@@ -8,6 +8,17 @@
 #include "core/state.h"
 
 namespace seedance::core {
+namespace {
+
+Problem too_many(std::string_view what, std::uint32_t count, std::uint32_t max) {
+  return {.code = ErrorCode::overloaded,
+          .message = fmt::format("{} requests are {} already, of at most {}; try again later",
+                                 count, what, max),
+          .numbers = {{"queued", count}, {"queue_limit", max}},
+          .retry_after_ms = kRetryAfterMs};
+}
+
+}  // namespace
 
 void Core::on(Submit& submit, TimePoint now) {
   Model* model = find_model(submit.request.model);
@@ -59,19 +70,9 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
         .message = fmt::format("model '{}' is loading; try again in a moment", model->full_name),
         .retry_after_ms = kRetryAfterMs};
   }
-  const auto full = [](std::string_view what, std::uint32_t count, std::uint32_t max) {
-    return Problem{.code = ErrorCode::overloaded,
-                   .message = fmt::format("{} requests are {} already, of at most {}; try again "
-                                          "later",
-                                          count, what, max),
-                   .numbers = {{"queued", count}, {"queue_limit", max}},
-                   .retry_after_ms = kRetryAfterMs};
-  };
-  if (model->in(State::queued) >= limits_.streams_queued_max) {
-    return full("queued", model->in(State::queued), limits_.streams_queued_max);
-  }
+  if (auto problem = why_full(*model)) return problem;
   if (model->prepares >= limits_.prepares_max) {
-    return full("being prepared", model->prepares, limits_.prepares_max);
+    return too_many("being prepared", model->prepares, limits_.prepares_max);
   }
   return std::nullopt;
 }
@@ -113,7 +114,15 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
   if (auto problem = why_too_long(*stream->model, prompt.tokens.size())) {
     return refuse(*stream, *std::move(problem));
   }
+  // Others were accepted while it was prepared.
+  if (auto problem = why_full(*stream->model)) return refuse(*stream, *std::move(problem));
   accept(*stream, prompt, now);
+}
+
+std::optional<Problem> Core::why_full(const Model& model) const {
+  const std::uint32_t queued = model.in(State::queued);
+  if (queued < limits_.streams_queued_max) return std::nullopt;
+  return too_many("queued", queued, limits_.streams_queued_max);
 }
 
 std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt_tokens) const {
@@ -161,7 +170,7 @@ void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
 
 void Core::start_queued(Model& model, TimePoint) {
   SEEDANCE_CHECK(model.queue.size() == model.in(State::queued), "who left the queue is not in it");
-  while (model.engine_up && !model.queue.empty() && model.in(State::running) < model.jobs_max()) {
+  while (!model.queue.empty() && model.takes_jobs()) {
     Stream* stream = model.queue.begin()->second;
     enter(*stream, State::running);
     stream->start_by = kNever;

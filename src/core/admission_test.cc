@@ -168,5 +168,17 @@ TEST(Admission, AGivenUpRequestCountsUntilItsPromptIsAnswered) {
   EXPECT_THAT(h.prepares, SizeIs(1));
 }
 
+TEST(Admission, PreparedRequestsDoNotOverfillTheQueue) {
+  Harness h{{.streams_queued_max = 1}};
+  h.start(1);
+  for (int i = 0; i < 4; ++i) h.submit();
+  for (int i = 0; i < 4; ++i) h.prepared();
+  EXPECT_THAT(h.jobs, SizeIs(2));
+  EXPECT_THAT(h.acceptances, SizeIs(3));
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::overloaded);
+  EXPECT_GT(h.refusals.back().retry_after_ms, 0U);
+}
+
 }  // namespace
 }  // namespace seedance::core

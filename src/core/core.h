@@ -85,6 +85,7 @@ class Core {
   void on_job_failed(engine::JobFailed& failed, TimePoint now);
 
   std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
+  std::optional<Problem> why_full(const Model& model) const;
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
   Model* find_model(std::string_view name);
   Model& model_of(ModelIndex index);

@@ -66,6 +66,8 @@ struct Core::Model {
   std::uint32_t jobs_max() const {
     return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
   }
+
+  bool takes_jobs() const { return engine_up && in(State::running) < jobs_max(); }
 };
 
 }  // namespace seedance::core
