@@ -153,9 +153,9 @@ void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
   text::TextOptions options = std::move(stream.request.text);
   std::ranges::move(prompt.stop, std::back_inserter(options.stop));
   stream.detokenizer.emplace(model.pieces, std::move(options));
-  const std::uint32_t before = model.in(State::queued);
   stats_.streams_accepted.add();
   stats_.tokens_prompt.add(stream.prompt_tokens);
+  const bool starts = model.queue.empty() && model.takes_jobs();
   enter(stream, State::queued);
   reply(stream.reply_to, Accepted{.stream = stream.id,
                                   .epoch = {1},
@@ -163,7 +163,7 @@ void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
                                   .pieces = model.pieces,
                                   .model = model.full_name,
                                   .prompt_tokens = stream.prompt_tokens,
-                                  .queue = before,
+                                  .queue = starts ? 0 : model.in(State::queued),
                                   .created = stream.created});
   start_queued(model, now);
 }

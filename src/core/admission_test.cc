@@ -77,8 +77,9 @@ TEST(Admission, QueuesWhatTheEngineCannotTakeAndRefusesBeyond) {
   h.start(1);  // Takes one, and one more ahead.
   for (int i = 0; i < 4; ++i) h.run();
   EXPECT_THAT(h.jobs, SizeIs(2));
-  EXPECT_EQ(h.accepted(2).queue, 0U);
-  EXPECT_EQ(h.accepted(3).queue, 1U);
+  EXPECT_EQ(h.accepted(1).queue, 0U);
+  EXPECT_EQ(h.accepted(2).queue, 1U);
+  EXPECT_EQ(h.accepted(3).queue, 2U);
   h.submit();
   ASSERT_THAT(h.refusals, SizeIs(1));
   EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);

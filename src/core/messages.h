@@ -132,7 +132,7 @@ struct Accepted {
   std::shared_ptr<const text::PieceTable> pieces;  // Of the model, shared by all its streams.
   std::string model;                               // name@version.
   std::uint32_t prompt_tokens = 0;
-  std::uint32_t queue = 0;  // Streams before it; 0 = goes to the engine now.
+  std::uint32_t queue = 0;  // Its place in the queue, from 1; 0 = goes to the engine now.
   WallTime created;
 };
 
