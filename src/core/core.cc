@@ -134,10 +134,10 @@ void Core::on_step(const engine::Step& step, TimePoint now) {
 
 void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint now) {
   stream.visible.clear();
-  const bool stopped =
-      stream.detokenizer->feed(token.token, stream.visible) == text::Detokenizer::State::stopped;
+  stream.detokenizer->feed(token.token, stream.visible);
   const bool ended = token.end != engine::JobEnd::none;
-  if (ended && !stopped) stream.detokenizer->finish(stream.visible);
+  if (ended) stream.detokenizer->finish(stream.visible);
+  const bool stopped = stream.detokenizer->state() == text::Detokenizer::State::stopped;
   if (stream.log->appended() == Offset{0}) {
     stream.first_token = now;
     stream.prefill = token.prefill;

@@ -244,5 +244,16 @@ TEST(Core, CountsWhatItDoes) {
   EXPECT_THAT(out, HasSubstr("seedance_inter_token_seconds_count 2\n"));
 }
 
+TEST(Core, AStopStringInTheLastReplacedBytesCounts) {
+  Harness h;
+  h.start();
+  h.run({.text = {.stop = {"b\uFFFD"}}});
+  h.say(h.jobs[0], "ab");
+  h.step(
+      {{.job = h.jobs[0].id, .gen = h.jobs[0].gen, .token = kHalf, .end = engine::JobEnd::length}});
+  EXPECT_EQ(h.text(), "a");
+  EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
+}
+
 }  // namespace
 }  // namespace seedance::core

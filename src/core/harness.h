@@ -17,8 +17,9 @@ inline constexpr TimePoint kStart{std::chrono::seconds{1000}};
 inline constexpr ModelIndex kModel{0};
 inline constexpr std::uint32_t kContext = 100;
 
-// Tokens 0..25 are the letters; 26 ends.
+// Tokens 0..25 are the letters; 26 ends; 27 is half a character.
 inline constexpr TokenId kEnd{26};
+inline constexpr TokenId kHalf{27};
 inline TokenId letter(char c) {
   return {c - 'a'};
 }
@@ -27,6 +28,7 @@ inline text::PieceTable letters() {
   text::PieceTable table;
   for (char c = 'a'; c <= 'z'; ++c) table.add({&c, 1}, text::PieceKind::text);
   table.add("</s>", text::PieceKind::end);
+  table.add("\xF0\x9F", text::PieceKind::text);
   return table;
 }
 
@@ -48,7 +50,7 @@ class Harness {
     pass(VocabularyEvent{kModel, text::VocabularyReady{.pieces = letters()}});
     pass(EngineEvent{kModel, engine::Ready{.context_tokens = kContext,
                                            .sequences_max = sequences,
-                                           .vocabulary_size = 27}});
+                                           .vocabulary_size = 28}});
   }
   StreamId submit(GenerateRequest request = {}) {
     const StreamId id{1, ++last_};
