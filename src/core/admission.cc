@@ -70,6 +70,17 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
         .message = fmt::format("model '{}' is loading; try again in a moment", model->full_name),
         .retry_after_ms = kRetryAfterMs};
   }
+  const std::uint32_t vocabulary = model->capacity->vocabulary_size;
+  const auto unknown = [vocabulary](const auto& bias) {
+    return std::cmp_greater_equal(bias.first.value, vocabulary);
+  };
+  if (std::ranges::any_of(submit.request.sampling.logit_bias, unknown)) {
+    return Problem{.code = ErrorCode::invalid_request,
+                   .message = fmt::format("\"logit_bias\" names a token that is not one of the {} "
+                                          "of '{}'",
+                                          vocabulary, model->full_name),
+                   .param = "logit_bias"};
+  }
   if (auto problem = why_full(*model)) return problem;
   if (model->prepares >= limits_.prepares_max) {
     return too_many("being prepared", model->prepares, limits_.prepares_max);

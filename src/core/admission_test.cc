@@ -181,5 +181,16 @@ TEST(Admission, PreparedRequestsDoNotOverfillTheQueue) {
   EXPECT_GT(h.refusals.back().retry_after_ms, 0U);
 }
 
+TEST(Admission, RefusesABiasOfATokenThatTheModelLacks) {
+  Harness h;
+  h.start();
+  h.submit({.sampling = {.logit_bias = {{letter('a'), 1.0F}, {TokenId{28}, 1.0F}}}});
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::invalid_request);
+  EXPECT_EQ(h.refusals[0].param, "logit_bias");
+  h.submit({.sampling = {.logit_bias = {{TokenId{27}, 1.0F}}}});
+  EXPECT_THAT(h.prepares, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace seedance::core
