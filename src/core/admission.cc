@@ -103,8 +103,8 @@ void Core::on(VocabularyDown& down, TimePoint) {
   model.vocabulary_up = false;
   model.prepares = 0;
   std::vector<Stream*> lost;
-  for (const auto& [id, stream] : streams_) {
-    if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream.get());
+  for (const auto& [number, stream] : by_number_) {
+    if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream);
   }
   for (Stream* stream : lost) {
     refuse(*stream, {.code = ErrorCode::engine_failed,

@@ -54,7 +54,8 @@ void Core::on_time(TimePoint now) {
   }
   if (now < drain_at_) return;
   drain_at_ = kNever;
-  while (!streams_.empty()) cancel(*streams_.begin()->second, now);
+  // The newest first: who waits is gone before a sequence becomes free.
+  while (!by_number_.empty()) cancel(*by_number_.rbegin()->second, now);
 }
 
 std::optional<Effect> Core::next() {
@@ -108,8 +109,8 @@ void Core::on(EngineDown& down, TimePoint now) {
   Model& model = model_of(down.model);
   model.engine_up = false;
   std::vector<Stream*> lost;
-  for (const auto& [id, stream] : streams_) {
-    if (stream->model == &model && stream->state == State::running) lost.push_back(stream.get());
+  for (const auto& [number, stream] : by_number_) {
+    if (stream->model == &model && stream->state == State::running) lost.push_back(stream);
   }
   for (Stream* stream : lost) {
     finish(

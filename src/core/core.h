@@ -112,7 +112,7 @@ class Core {
   const Limits limits_;
   std::vector<std::unique_ptr<Model>> models_;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
-  std::unordered_map<std::uint64_t, Stream*> by_number_;
+  std::map<std::uint64_t, Stream*> by_number_;            // In the order of their requests.
   std::set<std::pair<TimePoint, std::uint64_t>> alarms_;  // When, and the stream's number.
   std::uint64_t last_number_ = 0;  // Names a stream to engines and vocabularies: job id and ticket.
   TimePoint drain_at_ = kNever;

@@ -255,5 +255,26 @@ TEST(Core, AStopStringInTheLastReplacedBytesCounts) {
   EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
 }
 
+TEST(Core, EndsStreamsInTheOrderOfTheirRequests) {
+  Harness h;
+  h.start(16);
+  std::vector<StreamId> ids;
+  for (int i = 0; i < 16; ++i) ids.push_back(h.run());
+  h.wakes.clear();
+  h.pass(EngineDown{kModel, "signal 9"});
+  ASSERT_THAT(h.wakes, SizeIs(1));
+  EXPECT_EQ(h.wakes[0].streams, ids);
+}
+
+TEST(Core, ADrainStartsNothingAtItsDeadline) {
+  Harness h;
+  h.start(1);
+  for (int i = 0; i < 4; ++i) h.run();
+  h.pass(Drain{kStart + seconds{5}});
+  h.advance(seconds{5});
+  EXPECT_TRUE(h.core.drained());
+  EXPECT_THAT(h.jobs, SizeIs(2));
+}
+
 }  // namespace
 }  // namespace seedance::core
