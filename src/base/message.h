@@ -17,7 +17,9 @@
 
 namespace seedance {
 
-inline constexpr std::uint32_t kMessageBytesMax = 64U << 20;
+// Above what the largest request that the settings allow can become: each of its
+// bytes a token of four.
+inline constexpr std::uint32_t kMessageBytesMax = 128U << 20;
 
 // Appends one message to `out`: construct, put, then close() (or let it go out
 // of scope), which writes the size.

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+
+#include "base/id.h"
+#include "base/message.h"
 
 namespace seedance::config {
 namespace {
@@ -171,6 +175,13 @@ TEST(Keys, HaveDefaultsInRangeAndDistinctNames) {
       EXPECT_GE(key.most, Settings{}.*(*field)) << key.name;
     }
   }
+}
+
+TEST(Keys, TheLargestRequestFitsAMessageBetweenProcesses) {
+  const auto key = std::ranges::find(keys(), "max_message_bytes", &Key::name);
+  ASSERT_NE(key, keys().end());
+  constexpr std::int64_t kBesideTokens = 1 << 20;
+  EXPECT_LE(key->most * std::int64_t{sizeof(TokenId)} + kBesideTokens, kMessageBytesMax);
 }
 
 }  // namespace

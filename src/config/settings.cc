@@ -78,7 +78,7 @@ constexpr std::array kKeys{
         1, 65'536},
     Key{"max_message_bytes", "--max-message-bytes", kLimits,
         "Bytes of one request: a WebSocket message or an HTTP body", &S::max_message_bytes, 1024,
-        67'108'864},
+        16'777'216},
     Key{"max_queued_streams", "--max-queued-streams", kLimits,
         "Streams that wait for the model; more are refused as overloaded", &S::max_queued_streams,
         1, 1'000'000},
