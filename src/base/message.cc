@@ -46,6 +46,17 @@ void FieldReader::give_up() {
   rest_ = {};
 }
 
+void put_tokens(MessageWriter& out, std::span<const TokenId> tokens) {
+  out.put(static_cast<std::uint32_t>(tokens.size()));
+  for (const TokenId token : tokens) out.put(token.value);
+}
+
+std::vector<TokenId> get_tokens(FieldReader& in) {
+  std::vector<TokenId> tokens(in.get_count(sizeof(std::int32_t)));
+  for (TokenId& token : tokens) token.value = in.get<std::int32_t>();
+  return tokens;
+}
+
 void put_problem(MessageWriter& out, const Problem& problem) {
   out.put(static_cast<std::uint8_t>(problem.code));
   out.put(problem.message);

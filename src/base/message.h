@@ -8,11 +8,14 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error_code.h"
+#include "base/id.h"
 #include "base/result.h"
 
 namespace seedance {
@@ -76,6 +79,10 @@ class FieldReader {
   Bytes rest_;
   bool ok_ = true;
 };
+
+// Tokens inside a message.
+void put_tokens(MessageWriter& out, std::span<const TokenId> tokens);
+std::vector<TokenId> get_tokens(FieldReader& in);
 
 // A Problem inside a message. Nothing when its code is unknown.
 void put_problem(MessageWriter& out, const Problem& problem);

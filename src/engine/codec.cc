@@ -16,17 +16,6 @@ void put_kind(MessageWriter& out, Kind kind) {
   out.put(static_cast<std::uint8_t>(kind));
 }
 
-void put_tokens(MessageWriter& out, const std::vector<TokenId>& tokens) {
-  out.put(static_cast<std::uint32_t>(tokens.size()));
-  for (const TokenId token : tokens) out.put(token.value);
-}
-
-std::vector<TokenId> get_tokens(FieldReader& in) {
-  std::vector<TokenId> tokens(in.get_count(sizeof(std::int32_t)));
-  for (TokenId& token : tokens) token.value = in.get<std::int32_t>();
-  return tokens;
-}
-
 void put_sampling(MessageWriter& out, const Sampling& sampling) {
   out.put(sampling.temperature);
   out.put(sampling.top_k);

@@ -23,17 +23,6 @@ Enum get_enum(FieldReader& in) {
   return static_cast<Enum>(in.get<std::uint8_t>());
 }
 
-void put_tokens(MessageWriter& out, const std::vector<TokenId>& tokens) {
-  out.put(static_cast<std::uint32_t>(tokens.size()));
-  for (const TokenId token : tokens) out.put(token.value);
-}
-
-std::vector<TokenId> get_tokens(FieldReader& in) {
-  std::vector<TokenId> tokens(in.get_count(sizeof(std::int32_t)));
-  for (TokenId& token : tokens) token.value = in.get<std::int32_t>();
-  return tokens;
-}
-
 void put_messages(MessageWriter& out, const std::vector<ChatMessage>& messages) {
   out.put(static_cast<std::uint32_t>(messages.size()));
   for (const ChatMessage& message : messages) {
