@@ -40,11 +40,4 @@ const ErrorTraits& traits(ErrorCode code) {
   return kTraits.at(static_cast<std::size_t>(code));
 }
 
-std::optional<ErrorCode> parse_error_code(std::string_view name) {
-  for (std::size_t i = 0; i < kTraits.size(); ++i) {
-    if (kTraits.at(i).name == name) return static_cast<ErrorCode>(i);
-  }
-  return std::nullopt;
-}
-
 }  // namespace seedance

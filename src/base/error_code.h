@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +47,6 @@ const ErrorTraits& traits(ErrorCode code);
 inline std::string_view name(ErrorCode code) {
   return traits(code).name;
 }
-std::optional<ErrorCode> parse_error_code(std::string_view name);
 
 // A refusal, or the reason that a stream ended with. The numbers that explain
 // it stand in `message` and, for programs, in `numbers`.

@@ -2,15 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace seedance {
 namespace {
 
-TEST(ErrorCode, NamesReadBack) {
-  for (std::size_t i = 0; i < kErrorCodeCount; ++i) {
-    const auto code = static_cast<ErrorCode>(i);
-    EXPECT_EQ(parse_error_code(name(code)), code);
-  }
-  EXPECT_EQ(parse_error_code("nonsense"), std::nullopt);
+TEST(ErrorCode, HasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < kErrorCodeCount; ++i) names.insert(name(static_cast<ErrorCode>(i)));
+  EXPECT_EQ(names.size(), kErrorCodeCount);
 }
 
 // The table is by position: a row that slips gives the wrong name.

@@ -325,11 +325,6 @@ std::string_view HttpRequest::path() const {
   return std::string_view{target}.substr(0, target.find('?'));
 }
 
-std::string_view HttpRequest::query() const {
-  const std::size_t mark = target.find('?');
-  return mark == std::string::npos ? std::string_view{} : std::string_view{target}.substr(mark + 1);
-}
-
 std::optional<std::string_view> HttpRequest::header(std::string_view name) const {
   const auto found = std::ranges::find_if(headers, [name](const HttpHeader& header) {
     return equals_ignoring_case(header.name, name);

@@ -37,15 +37,14 @@ bool has_token(std::string_view list, std::string_view token);
 
 struct HttpRequest {
   std::string method{};
-  std::string
-      target{};  // As sent: path and query, still percent-encoded. Begins with '/' or is "*".
+  // As sent: path and query, still percent-encoded. Begins with '/' or is "*".
+  std::string target{};
   bool http_1_0 = false;
   bool keep_alive = true;
   std::vector<HttpHeader> headers{};  // In the order sent.
   std::string body{};
 
   std::string_view path() const;
-  std::string_view query() const;  // Without the '?'.
 
   // The first header of this name, whatever its case.
   std::optional<std::string_view> header(std::string_view name) const;

@@ -4,45 +4,11 @@
 #include <utility>
 
 namespace seedance::wire {
-namespace {
-
-// Calls `use(line)` for each line of `text`, whatever ends it.
-template <typename Use>
-void for_each_line(std::string_view text, Use use) {
-  for (;;) {
-    const std::size_t end = text.find_first_of("\r\n");
-    use(text.substr(0, end));
-    if (end == std::string_view::npos) return;
-    text.remove_prefix(end + (text.substr(end).starts_with("\r\n") ? 2 : 1));
-  }
-}
-
-// A field that is one line, whatever is in it.
-void append_line(std::string& out, std::string_view name, std::string_view value) {
-  out += name;
-  out += ": ";
-  for (const char c : value) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-  out += '\n';
-}
-
-}  // namespace
-
-void append_sse_event(std::string& out, const SseFields& fields) {
-  if (!fields.id.empty()) append_line(out, "id", fields.id);
-  if (!fields.event.empty()) append_line(out, "event", fields.event);
-  if (!fields.data.empty()) {
-    for_each_line(fields.data, [&out](std::string_view line) {
-      out += "data: ";
-      out += line;
-      out += '\n';
-    });
-  }
-  out += '\n';
-}
 
 void append_sse_comment(std::string& out, std::string_view text) {
-  append_line(out, "", text);
-  out += '\n';
+  out += ": ";
+  for (const char c : text) out += c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+  out += "\n\n";
 }
 
 SseParser::SseParser(std::size_t event_bytes_max) : event_bytes_max_(event_bytes_max) {}

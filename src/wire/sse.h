@@ -9,17 +9,7 @@
 
 namespace seedance::wire {
 
-// Appends one event. Empty `id` or `event` are left out; line ends in them
-// become spaces. Each line of `data` becomes a line; empty `data` none, and
-// clients drop an event without data.
-struct SseFields {
-  std::string_view id{};
-  std::string_view event{};
-  std::string_view data{};
-};
-void append_sse_event(std::string& out, const SseFields& fields);
-
-// Appends a comment line, which clients ignore.
+// Appends a comment line, which clients ignore; line ends in it become spaces.
 void append_sse_comment(std::string& out, std::string_view text);
 
 struct SseEvent {

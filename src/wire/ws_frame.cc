@@ -89,11 +89,6 @@ DecodedHeader decode_frame_header(Bytes input) {
   return decoded;
 }
 
-std::size_t frame_header_bytes(std::size_t payload_bytes) {
-  if (payload_bytes <= kControlPayloadMax) return 2;
-  return payload_bytes <= UINT16_MAX ? 4 : 10;
-}
-
 void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes) {
   append_header(out, opcode, fin, payload_bytes, 0);
 }

@@ -77,9 +77,6 @@ struct DecodedHeader {
 // Reads the header at the beginning of `input`.
 DecodedHeader decode_frame_header(Bytes input);
 
-// How many bytes append_frame_header() appends.
-std::size_t frame_header_bytes(std::size_t payload_bytes);
-
 // Appends the header of an unmasked frame (what a server sends); the caller
 // appends the payload.
 void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes);
