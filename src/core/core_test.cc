@@ -276,5 +276,15 @@ TEST(Core, ADrainStartsNothingAtItsDeadline) {
   EXPECT_THAT(h.jobs, SizeIs(2));
 }
 
+TEST(Core, ACancelledStreamShowsNothingThatWasHeldBack) {
+  Harness h;
+  h.start();
+  const StreamId id = h.run({.text = {.stop = {"lost"}}});
+  h.say(h.jobs[0], "hello");
+  h.pass(CancelStream{.stream = id});
+  EXPECT_EQ(h.text(), "hel");
+  EXPECT_EQ(h.terminal().usage.completion_tokens, 5U);
+}
+
 }  // namespace
 }  // namespace seedance::core
