@@ -94,6 +94,7 @@ Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argv,
   if (fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) return system_failure("fcntl");
 
   std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const std::vector<char*> variables = joined_environment(environment);

@@ -1,7 +1,9 @@
 // Messages into the loop of another thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -24,41 +26,25 @@ class Mailbox {
 
   // False, and nothing is posted, when `capacity` messages wait.
   [[nodiscard]] bool try_post(T message) {
-    bool first = false;
-    {
-      const std::scoped_lock lock{mutex_};
-      if (waiting_.size() >= capacity_) return false;
-      first = waiting_.empty();
-      waiting_.push_back(std::move(message));
-    }
-    if (first) wakeup_.wake();
+    std::unique_lock lock{mutex_};
+    if (waiting_.size() >= capacity_) return false;
+    push(std::move(message), lock);
     return true;
   }
 
   // Whatever waits: for what the poster bounds otherwise.
   void post(T message) {
-    bool first = false;
-    {
-      const std::scoped_lock lock{mutex_};
-      first = waiting_.empty();
-      waiting_.push_back(std::move(message));
-    }
-    if (first) wakeup_.wake();
+    std::unique_lock lock{mutex_};
+    push(std::move(message), lock);
   }
 
   // The same for several; empties `messages`.
   void post_all(std::vector<T>& messages) {
     if (messages.empty()) return;
-    bool first = false;
-    {
-      const std::scoped_lock lock{mutex_};
-      first = waiting_.empty();
-      if (first) {
-        waiting_.swap(messages);
-      } else {
-        for (T& message : messages) waiting_.push_back(std::move(message));
-      }
-    }
+    std::unique_lock lock{mutex_};
+    const bool first = waiting_.empty();
+    std::ranges::move(messages, std::back_inserter(waiting_));
+    lock.unlock();
     messages.clear();
     if (first) wakeup_.wake();
   }
@@ -71,6 +57,13 @@ class Mailbox {
   }
 
  private:
+  void push(T message, std::unique_lock<std::mutex>& lock) {
+    const bool first = waiting_.empty();
+    waiting_.push_back(std::move(message));
+    lock.unlock();
+    if (first) wakeup_.wake();
+  }
+
   Wakeup wakeup_;
   const std::size_t capacity_;
   std::mutex mutex_;

@@ -8,8 +8,8 @@
 namespace seedance::io {
 namespace {
 
-constexpr int kThreads = 4;
-constexpr int kEach = 2000;
+constexpr std::size_t kThreads = 4;
+constexpr std::size_t kEach = 2000;
 
 class MailboxTest : public testing::Test {
  protected:
@@ -63,24 +63,27 @@ TEST_F(MailboxTest, TakesManyAtOnceWhateverWaits) {
 
 TEST(Mailbox, LosesNothingBetweenThreads) {
   auto poller = Poller::open();
-  Mailbox<std::unique_ptr<int>> box{std::move(*Wakeup::open()), kThreads * kEach};
+  Mailbox<std::unique_ptr<std::size_t>> box{std::move(*Wakeup::open()), kThreads * kEach};
   ASSERT_TRUE(box.attach(*poller, {1}));
   std::vector<std::jthread> posters;
-  for (int thread = 0; thread < kThreads; ++thread) {
+  posters.reserve(kThreads);
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
     posters.emplace_back([&box] {
-      for (int i = 0; i < kEach; ++i) EXPECT_TRUE(box.try_post(std::make_unique<int>(i)));
+      for (std::size_t i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(box.try_post(std::make_unique<std::size_t>(i)));
+      }
     });
   }
-  std::int64_t sum = 0;
+  std::size_t sum = 0;
   std::size_t count = 0;
-  std::vector<std::unique_ptr<int>> got;
+  std::vector<std::unique_ptr<std::size_t>> got;
   while (count < kThreads * kEach) {
     poller->wait(kNever);
     box.take(got);
     count += got.size();
     for (const auto& value : got) sum += *value;
   }
-  EXPECT_EQ(sum, std::int64_t{kThreads} * kEach * (kEach - 1) / 2);
+  EXPECT_EQ(sum, kThreads * kEach * (kEach - 1) / 2);
 }
 
 }  // namespace

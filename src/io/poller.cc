@@ -1,6 +1,5 @@
 #include "io/poller.h"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

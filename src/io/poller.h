@@ -1,6 +1,8 @@
 // Waiting for many descriptors at once (epoll), and being woken from elsewhere.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,8 +11,6 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "io/fd.h"
-
-struct epoll_event;
 
 namespace seedance::io {
 

@@ -22,7 +22,8 @@ class ChildTest : public testing::Test {
   std::optional<std::string> next_message() {
     for (;;) {
       if (const auto message = child_->next()) return std::string{as_text(*message)};
-      if ((end_ = child_->end())) return std::nullopt;
+      end_ = child_->end();
+      if (end_) return std::nullopt;
       for (const io::Ready& ready : poller_->wait(kNever)) child_->on_ready(ready, io::now());
     }
   }

@@ -13,6 +13,7 @@ constexpr std::uint64_t kFirstHostToken = kHostTokens;
 
 std::vector<core::ModelConfig> model_configs(const ServerConfig& config) {
   std::vector<core::ModelConfig> models;
+  models.reserve(config.models.size());
   for (const ModelSpec& spec : config.models) models.push_back({spec.name, spec.version});
   return models;
 }

@@ -150,6 +150,7 @@ void HttpSession::serve(const wire::HttpRequest& request, TimePoint now) {
 
 void HttpSession::serve_models() {
   std::vector<api::ModelEntry> entries;
+  entries.reserve(context_.board.models.size());
   for (const std::string& name : context_.board.models) {
     entries.push_back({.id = name, .created = context_.board.started});
   }

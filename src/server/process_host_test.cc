@@ -55,8 +55,10 @@ class FakeProgram {
   }();
 };
 
-const engine::Ready kReady{
-    .context_tokens = 128, .sequences_max = 4, .vocabulary_size = 1, .timeline = {{"load", 1.5}}};
+engine::Ready ready() {
+  return {
+      .context_tokens = 128, .sequences_max = 4, .vocabulary_size = 1, .timeline = {{"load", 1.5}}};
+}
 
 ServerConfig config_for(const FakeProgram& fake) {
   ServerConfig config = scripted_config("");
@@ -90,14 +92,14 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
 }
 
 TEST(ProcessHost, ReportsWhatTheWorkerSays) {
-  const FakeProgram fake{kReady, text::VocabularyReady{}};
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
   const TestServer server{config_for(fake)};
   EXPECT_EQ(server.report().models.at(0).context_tokens, 128U);
-  EXPECT_EQ(server.report().models.at(0).timeline, kReady.timeline);
+  EXPECT_EQ(server.report().models.at(0).timeline, ready().timeline);
 }
 
 TEST(ProcessHost, KilledProcessesAreReplaced) {
-  const FakeProgram fake{kReady, text::VocabularyReady{}};
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
   const TestServer server{config_for(fake)};
   for (const auto* command : {"worker", "vocabulary"}) {
     const pid_t before = fake.pid(command);
@@ -113,14 +115,14 @@ TEST(ProcessHost, AFailureAtTheFirstStartEndsTheRunWithItsReason) {
   auto outcome = run(config_for(bad_worker));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().detail, "the file is no GGUF");
-  const FakeProgram bad_vocabulary{kReady, text::VocabularyFailed{"there is no tokenizer"}};
+  const FakeProgram bad_vocabulary{ready(), text::VocabularyFailed{"there is no tokenizer"}};
   outcome = run(config_for(bad_vocabulary));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().detail, "there is no tokenizer");
 }
 
 TEST(ProcessHost, NoProcessIsLeftBehind) {
-  const FakeProgram fake{kReady, text::VocabularyReady{}};
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
   {
     const TestServer server{config_for(fake)};
     EXPECT_EQ(kill(fake.pid("worker"), 0), 0);

@@ -141,7 +141,7 @@ TEST_F(ServerHttp, BoundsTheAnswersToAFloodOfPipelinedRequests) {
   std::string requests;
   constexpr int kCount = 1000;
   for (int i = 0; i < kCount; ++i) requests += "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  std::jthread sender{[&] { client_.send(requests); }};
+  const std::jthread sender{[&] { client_.send(requests); }};
   for (int i = 0; i < kCount; ++i) ASSERT_EQ(client_.response().body.size(), page().size());
 }
 

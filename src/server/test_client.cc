@@ -94,7 +94,7 @@ bool TestClient::at_end() {
 
 TestResponse TestClient::response(bool has_body) {
   TestResponse response;
-  std::string head = read_until("\r\n\r\n");
+  const std::string head = read_until("\r\n\r\n");
   if (head.size() < 12) {
     ADD_FAILURE() << "no response: " << head;
     return response;
