@@ -20,6 +20,12 @@ Problem too_many(std::string_view what, std::uint32_t count, std::uint32_t max) 
 
 }  // namespace
 
+Problem shutting_down() {
+  return {.code = ErrorCode::overloaded,
+          .message = "the server is shutting down; try again in a moment",
+          .retry_after_ms = kRetryAfterMs};
+}
+
 void Core::on(Submit& submit, TimePoint now) {
   Model* model = find_model(submit.request.model);
   if (auto problem = why_not(submit, model)) {
@@ -51,11 +57,7 @@ void Core::on(Submit& submit, TimePoint now) {
 std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) const {
   SEEDANCE_CHECK(submit.reply_to.edge.value < limits_.edges_max, "edges are numbered from 0");
   SEEDANCE_CHECK(!streams_.contains(submit.stream), "stream ids are fresh");
-  if (draining_) {
-    return Problem{.code = ErrorCode::overloaded,
-                   .message = "the server is shutting down; try again in a moment",
-                   .retry_after_ms = kRetryAfterMs};
-  }
+  if (draining_) return shutting_down();
   if (model == nullptr) {
     std::string names;
     for (const auto& one : models_) names += (names.empty() ? "" : ", ") + one->name;

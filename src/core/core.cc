@@ -55,7 +55,14 @@ void Core::on_time(TimePoint now) {
   if (now < drain_at_) return;
   drain_at_ = kNever;
   // The newest first: who waits is gone before a sequence becomes free.
-  while (!by_number_.empty()) cancel(*by_number_.rbegin()->second, now);
+  while (!by_number_.empty()) {
+    Stream& stream = *by_number_.rbegin()->second;
+    if (stream.state == State::preparing) {
+      refuse(stream, shutting_down());
+    } else {
+      cancel(stream, now);
+    }
+  }
 }
 
 std::optional<Effect> Core::next() {

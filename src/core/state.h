@@ -15,6 +15,9 @@ namespace seedance::core {
 
 inline constexpr std::uint32_t kRetryAfterMs = 1000;
 
+// What a request is told that a drain leaves no time for.
+Problem shutting_down();
+
 struct Core::Stream {
   StreamId id;
   std::uint64_t number = 0;
