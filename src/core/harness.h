@@ -67,8 +67,9 @@ class Harness {
     const std::uint64_t ticket = prepares.front().request.ticket;
     prepares.pop_front();
     pass(VocabularyEvent{
-        kModel, text::PrepareReply{ticket, text::PreparedPrompt{
-                                               std::vector<TokenId>(tokens, letter('p')), stop}}});
+        kModel,
+        text::PrepareReply{ticket, text::PreparedPrompt{std::vector<TokenId>(tokens, letter('p')),
+                                                        std::move(stop)}}});
   }
   // A request that is accepted; its job is the last one.
   StreamId run(GenerateRequest request = {}) {
