@@ -18,9 +18,10 @@ namespace {
 constexpr std::uint32_t kContextDefaultMax = 4096;
 constexpr std::uint32_t kSequencesDefault = 64;
 
-// How long the compute threads spin for the next graph before they sleep, in
-// units of 131,072 pauses: about 2 ms, so that they stay awake between two steps
-// and leave the processor to the server when there is no next one.
+// How long ggml's own compute threads spin for the next graph before they sleep,
+// in units of 131,072 pauses: about 2 ms, so that they stay awake between two
+// steps and leave the processor to the server when there is no next one. (Where
+// ggml is built with OpenMP its runtime's threads compute: see GOMP_SPINCOUNT.)
 constexpr std::uint32_t kPoll = 1;
 
 double ms_since(std::chrono::steady_clock::time_point begin) {
@@ -75,6 +76,7 @@ Result<void> Model::open(const WorkerOptions& options, LogCapture& log,
   if (!file) {
     return fail(file.error().code, file.error().detail + because(log.take()));
   }
+  llama_backend_init();
   model_parameters_ = llama_model_default_params();
   model_parameters_.n_gpu_layers = options.gpu_layers;
   model_parameters_.load_mode = LLAMA_LOAD_MODE_MMAP;

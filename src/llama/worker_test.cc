@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -205,6 +206,7 @@ TEST(Worker, DiesWithItsParent) {
   ASSERT_EQ(pipe(alive.data()), 0);
   const pid_t parent = fork();
   if (parent == 0) {
+    close(ends[0]);
     if (fork() == 0) _exit(run_worker(ends[1], options_for(test_model_path())));
     close(ends[1]);
     close(alive[1]);
@@ -216,7 +218,8 @@ TEST(Worker, DiesWithItsParent) {
   ASSERT_EQ(recv(ends[0], byte.data(), 1, 0), 1);  // It runs.
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
-  EXPECT_EQ(read(alive[0], byte.data(), 1), 0);
+  pollfd gone{.fd = alive[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&gone, 1, 30'000), 1);
   close(alive[0]);
   close(ends[0]);
 }
