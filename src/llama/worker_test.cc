@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 WorkerOptions options_for(std::string path) {
-  return {.model_path = std::move(path), .context_tokens = 256, .threads = 2};
+  return {.model_path = std::move(path), .context_tokens = 256, .threads = kWorkerThreads};
 }
 
 // A worker process and what it said.
