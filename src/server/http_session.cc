@@ -81,7 +81,7 @@ void HttpSession::on_request(const wire::HttpRequest& request, TimePoint now) {
 // The answer is complete; the next request may be read.
 void HttpSession::complete(TimePoint now) {
   answer_.reset();
-  state_ = keep_alive_ ? State::reading : State::finished;
+  state_ = keep_alive_ && !draining_ ? State::reading : State::finished;
   deadline_ = now + context_.config.limits.keep_alive_timeout;
 }
 
@@ -119,7 +119,7 @@ TimePoint HttpSession::deadline() const {
   if (state_ == State::reading || state_ == State::refused) return deadline_;
   if (state_ != State::streaming) return kNever;
   const TimePoint comment = silent_since_ + context_.config.limits.sse_comment_after;
-  const bool merging = answer_->log->head().end > answer_->cursor.next;
+  const bool merging = !blocked_ && answer_->log->head().end > answer_->cursor.next;
   return merging ? std::min(comment, render_at_) : comment;
 }
 

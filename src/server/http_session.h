@@ -35,8 +35,8 @@ class HttpSession final : public Session {
   void on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) override;
   void on_time(TimePoint now) override;
   TimePoint deadline() const override;
-  void on_blocked(TimePoint) override {}
-  void on_unblocked(TimePoint) override {}
+  void on_blocked(TimePoint) override { blocked_ = true; }
+  void on_unblocked(TimePoint) override { blocked_ = false; }
   void on_drain(TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame&) override {}
@@ -115,6 +115,7 @@ class HttpSession final : public Session {
   TimePoint render_at_{};     // Of a streamed answer that is merged: not before.
   bool head_seen_ = false;    // Of the request that is being read.
   bool draining_ = false;
+  bool blocked_ = false;
 
   // Of the request that is being answered.
   Routed routed_;

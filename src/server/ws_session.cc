@@ -56,12 +56,23 @@ void WsSession::on_time(TimePoint now) {
 
 TimePoint WsSession::deadline() const {
   TimePoint earliest = socket_.deadline();
+  if (blocked_) return earliest;  // Nothing is rendered until it is not.
   for (const Reader& reader : readers_) {
     if (reader.merge > Duration::zero() && reader.has_news()) {
       earliest = std::min(earliest, reader.render_at);
     }
   }
   return earliest;
+}
+
+void WsSession::on_blocked(TimePoint now) {
+  blocked_ = true;
+  socket_.on_blocked(now);
+}
+
+void WsSession::on_unblocked(TimePoint now) {
+  blocked_ = false;
+  socket_.on_unblocked(now);
 }
 
 void WsSession::on_drain(TimePoint now) {

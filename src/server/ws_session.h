@@ -34,8 +34,8 @@ class WsSession final : public Session {
   void on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) override;
   void on_time(TimePoint now) override;
   TimePoint deadline() const override;
-  void on_blocked(TimePoint now) override { socket_.on_blocked(now); }
-  void on_unblocked(TimePoint now) override { socket_.on_unblocked(now); }
+  void on_blocked(TimePoint now) override;
+  void on_unblocked(TimePoint now) override;
   void on_drain(TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame& frame) override;
@@ -85,6 +85,7 @@ class WsSession final : public Session {
   std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
   api::Subprotocol subprotocol_;
   bool draining_ = false;
+  bool blocked_ = false;
   bool dropped_ = false;  // The peer is gone: nothing has to be sent any more.
 };
 
