@@ -83,8 +83,8 @@ Result<void> ChatClient::connect(const Url& url, const std::string& api_key) {
     return fail(Errc::disconnected,
                 fmt::format("{}: {} (is `seedance serve` running?)", place, error.message()));
   }
-  // Without it the connection is only slower, so its failure is of no interest.
-  (void)socket_.next_layer().set_option(asio::ip::tcp::no_delay{true}, error);
+  error = socket_.next_layer().set_option(asio::ip::tcp::no_delay{true}, error);
+  if (error) return fail(Errc::disconnected, fmt::format("{}: {}", place, error.message()));
   socket_.set_option(websocket::stream_base::decorator([&](websocket::request_type& request) {
     request.set(boost::beast::http::field::sec_websocket_protocol, kSubprotocol);
     if (!api_key.empty()) {

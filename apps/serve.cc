@@ -125,7 +125,7 @@ int serve(server::Server& server, Model& model, const DigestCache& cache, bool a
   const Duration checks = io::now() - began;
   bool was_ready = false;
   std::jthread digesting;
-  const auto served = server.run([&](const server::ReadyReport& report) {
+  const auto on_ready = [&](const server::ReadyReport& report) {
     was_ready = true;
     as_json ? print_ready_json(report, checks, model.digest)
             : print_ready(report, checks, model.digest);
@@ -133,7 +133,9 @@ int serve(server::Server& server, Model& model, const DigestCache& cache, bool a
     if (model.files.empty() || !model.digest.empty()) return;
     digesting = std::jthread{
         [&](const std::stop_token& stop) { digest_model(stop, cache, model.files, as_json); }};
-  });
+  };
+  const auto served = server.run(
+      on_ready, [](const std::string& notice) { fmt::print(stderr, "seedance: {}\n", notice); });
   if (!served) return complain(was_ready ? kFailed : kUsage, served.error().detail);
   return kDone;
 }

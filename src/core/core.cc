@@ -123,8 +123,8 @@ void Core::on(EngineDown& down, TimePoint now) {
     finish(
         *stream, stream::FinishReason::error,
         Problem{.code = ErrorCode::engine_failed,
-                .message = fmt::format("the engine stopped after {} tokens ({}); try again",
-                                       stream->log->appended().value, down.reason),
+                .message = fmt::format("the engine stopped after {} tokens; try again",
+                                       stream->log->appended().value),
                 .numbers = {{"tokens", static_cast<std::int64_t>(stream->log->appended().value)}},
                 .retry_after_ms = kRetryAfterMs},
         now);

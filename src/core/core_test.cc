@@ -188,7 +188,7 @@ TEST(Core, ADeadEngineEndsItsStreamsAndNoOthers) {
   h.start(1);
   for (int i = 0; i < 3; ++i) h.run();
   h.say(h.jobs[0], "abc");
-  h.pass(EngineDown{kModel, "signal 9"});
+  h.pass(EngineDown{kModel});
   EXPECT_EQ(h.terminal(0).problem->code, ErrorCode::engine_failed);
   EXPECT_EQ(h.terminal(1).problem->code, ErrorCode::engine_failed);
   EXPECT_EQ(h.text(0), "abc");
@@ -262,7 +262,7 @@ TEST(Core, EndsStreamsInTheOrderOfTheirRequests) {
   std::vector<StreamId> ids;
   for (int i = 0; i < 16; ++i) ids.push_back(h.run());
   h.wakes.clear();
-  h.pass(EngineDown{kModel, "signal 9"});
+  h.pass(EngineDown{kModel});
   ASSERT_THAT(h.wakes, SizeIs(1));
   EXPECT_EQ(h.wakes[0].streams, ids);
 }

@@ -110,7 +110,6 @@ struct EngineEvent {
 // The engine's process ended. Its jobs are gone; Ready says when there is a new one.
 struct EngineDown {
   ModelIndex model;
-  std::string reason;
 };
 
 // No new requests; everything that is not finished is cancelled at `deadline`.

@@ -14,7 +14,7 @@ MessageSocket::~MessageSocket() {
 }
 
 Result<std::optional<Bytes>> MessageSocket::receive(Wait wait) {
-  std::array<std::byte, 64 * 1024> buffer;
+  std::array<std::byte, std::size_t{64} * 1024> buffer;
   while (true) {
     auto message = reader_.next();
     if (!message || *message) return message;

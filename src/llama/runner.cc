@@ -53,11 +53,13 @@ void Runner::on(engine::Job job) {
   std::vector<TokenId> tokens = std::move(job.prompt);
   tokens.insert(tokens.end(), job.committed.begin(), job.committed.end());
   const auto known = static_cast<std::uint32_t>(tokens.size());
-  Running running{.tokens = std::move(tokens),
-                  .prompt_tokens = prompt_tokens,
-                  .tokens_max = prompt_tokens + job.tokens_max,
-                  .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}};
-  if (jobs_.try_emplace(key, std::move(running)).second) planner_.add(key, known);
+  const auto [at, added] = jobs_.try_emplace(
+      key,
+      Running{.tokens = std::move(tokens),
+              .prompt_tokens = prompt_tokens,
+              .tokens_max = prompt_tokens + job.tokens_max,
+              .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
+  if (added) planner_.add(key, known);
 }
 
 void Runner::on(engine::Cancel cancel) {

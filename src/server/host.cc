@@ -11,9 +11,14 @@ void Host::tell_engine(engine::Event event) {
   messages_.emplace_back(core::EngineEvent{model_, std::move(event)});
 }
 
-void Host::tell_engine_down(std::string reason) {
+void Host::tell_engine_down(const std::string& reason) {
   if (!ready_ && !failure_) failure_ = reason;
-  messages_.emplace_back(core::EngineDown{model_, std::move(reason)});
+  note_restart(reason);
+  messages_.emplace_back(core::EngineDown{model_});
+}
+
+void Host::note_restart(const std::string& reason) {
+  if (!failure_) notices_.push_back(reason + "; it is started again");
 }
 
 Result<std::unique_ptr<Host>> make_host(const ServerConfig& config, core::ModelIndex model,

@@ -35,6 +35,9 @@ class Host {
   // For the core, in order; the caller empties it.
   std::vector<core::Message>& messages() { return messages_; }
 
+  // For the operator: what ended and is started again. The caller empties it.
+  std::vector<std::string>& notices() { return notices_; }
+
   // Set when the very first start failed: it would fail again. One line.
   const std::optional<std::string>& failure() const { return failure_; }
 
@@ -45,10 +48,12 @@ class Host {
   explicit Host(core::ModelIndex model) : model_(model) {}
 
   void tell_engine(engine::Event event);
-  void tell_engine_down(std::string reason);
+  void tell_engine_down(const std::string& reason);
+  void note_restart(const std::string& reason);
 
   const core::ModelIndex model_;
   std::vector<core::Message> messages_;
+  std::vector<std::string> notices_;
   std::optional<std::string> failure_;
   std::optional<engine::Ready> ready_;
 };

@@ -83,7 +83,7 @@ void ProcessHost::take_events() {
   }
   if (const auto end = worker_.end()) {
     std::string said = std::exchange(worker_failure_, {});
-    tell_engine_down(said.empty() ? "the worker " + *end : std::move(said));
+    tell_engine_down(said.empty() ? "the worker " + *end : said);
   }
 }
 
@@ -105,7 +105,8 @@ void ProcessHost::take_vocabulary_events() {
   if (const auto end = vocabulary_.end()) {
     std::string said = std::exchange(vocabulary_failure_, {});
     if (said.empty()) said = "the vocabulary process " + *end;
-    if (!vocabulary_ready_ && !failure_) failure_ = std::move(said);
+    if (!vocabulary_ready_ && !failure_) failure_ = said;
+    note_restart(said);
     messages_.emplace_back(core::VocabularyDown{model_});
   }
 }

@@ -107,14 +107,14 @@ std::string Server::url() const {
   return fmt::format("http://{}:{}", listener_.address(), listener_.port());
 }
 
-Result<void> Server::run(const std::function<void(const ReadyReport&)>& on_ready) {
+Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice) {
   began_ = io::now();
   auto signals = io::StopSignals::open();
   if (!signals) return std::unexpected(signals.error());
   if (auto added = core_->add(signals->fd(), kSignalToken); !added) return added;
   if (auto started = core_->start(began_); !started) return started;
   if (auto started = start_edges(); !started) return started;
-  auto served = serve(*signals, on_ready);
+  auto served = serve(*signals, on_ready, on_notice);
   join_edges();
   return served;
 }
@@ -136,8 +136,8 @@ Result<void> Server::start_edges() {
   return {};
 }
 
-Result<void> Server::serve(const io::StopSignals& signals,
-                           const std::function<void(const ReadyReport&)>& on_ready) {
+Result<void> Server::serve(const io::StopSignals& signals, const OnReady& on_ready,
+                           const OnNotice& on_notice) {
   bool reported = false;
   while (!core_->core().drained()) {
     for (const io::Token token : core_->turn()) {
@@ -148,6 +148,7 @@ Result<void> Server::serve(const io::StopSignals& signals,
         for (std::uint32_t i = 0; i < asked; ++i) stop_once();
       }
     }
+    tell_notices(on_notice);
     if (const auto failure = core_->failure()) return fail(Errc::invalid, *failure);
     if (!reported && core_->core().ready()) {
       reported = true;
@@ -155,6 +156,16 @@ Result<void> Server::serve(const io::StopSignals& signals,
     }
   }
   return {};
+}
+
+void Server::tell_notices(const OnNotice& on_notice) {
+  for (std::size_t i = 0; i < config_.models.size(); ++i) {
+    std::vector<std::string>& notices = core_->hosts().at(i)->notices();
+    for (const std::string& notice : notices) {
+      on_notice(fmt::format("model {}: {}", config_.models[i].name, notice));
+    }
+    notices.clear();
+  }
 }
 
 // The first time, what runs may end; the second time it must.

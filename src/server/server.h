@@ -52,8 +52,11 @@ class Server {
   // Serves until SIGINT, SIGTERM or stop(); then streams have drain_timeout to
   // end, or until the second of these. Error: a model cannot be started. Blocks
   // both signals in this thread meanwhile; this thread must live as long as the
-  // server. Once.
-  Result<void> run(const std::function<void(const ReadyReport&)>& on_ready);
+  // server. `on_notice` is told, in a sentence for the operator, of what went
+  // wrong meanwhile and was put right. Once.
+  using OnReady = std::function<void(const ReadyReport&)>;
+  using OnNotice = std::function<void(const std::string&)>;
+  Result<void> run(const OnReady& on_ready, const OnNotice& on_notice = [](const auto&) {});
 
   // As a signal would. From any thread, also before run().
   void stop();
@@ -62,8 +65,9 @@ class Server {
   Server(ServerConfig config, io::Listener listener, io::Wakeup core_wakeup, io::Wakeup stop);
 
   Result<void> start_edges();
-  Result<void> serve(const io::StopSignals& signals,
-                     const std::function<void(const ReadyReport&)>& on_ready);
+  Result<void> serve(const io::StopSignals& signals, const OnReady& on_ready,
+                     const OnNotice& on_notice);
+  void tell_notices(const OnNotice& on_notice);
   void stop_once();
   void join_edges();
   ReadyReport report() const;

@@ -214,7 +214,7 @@ TEST(ServerWsDetach, ADisconnectLeavesAStreamThatIsToBeKept) {
 }
 
 TEST(ServerWsEngine, ADeadEngineEndsItsStreamsAndIsReplaced) {
-  const TestServer server{"rate=1000,length=1000000,fault=die@20"};
+  TestServer server{"rate=1000,length=1000000,fault=die@20"};
   TestWebSocket socket{server.port()};
   socket.send(infer("a", "x"));
   const auto done = socket.message("INFER_DONE");
@@ -223,6 +223,11 @@ TEST(ServerWsEngine, ADeadEngineEndsItsStreamsAndIsReplaced) {
   server.wait_for_metric("seedance_engine_restarts_total", 1);
   socket.send(infer("b", "x"));
   EXPECT_EQ(socket.message("ACCEPTED").at("id"), "b");
+  server.server().stop();
+  server.server().stop();
+  EXPECT_TRUE(server.join());
+  ASSERT_FALSE(server.notices().empty());
+  EXPECT_THAT(server.notices().front(), testing::EndsWith("; it is started again"));
 }
 
 // A client that does not read: nothing is lost, and what waits for it is one

@@ -240,7 +240,8 @@ void TestServer::start(ServerConfig config) {
   server_ = std::move(*server);
   auto ready = std::make_shared<std::promise<ReadyReport>>();
   thread_ = std::jthread([this, ready] {
-    outcome_ = server_->run([&](const ReadyReport& report) { ready->set_value(report); });
+    outcome_ = server_->run([&](const ReadyReport& report) { ready->set_value(report); },
+                            [&](const std::string& notice) { notices_.push_back(notice); });
   });
   report_ = ready->get_future().get();
 }

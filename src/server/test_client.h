@@ -99,11 +99,15 @@ class TestServer {
   // Waits for run() to return.
   Result<void> join();
 
+  // What the operator was told; after join().
+  const std::vector<std::string>& notices() const { return notices_; }
+
  private:
   void start(ServerConfig config);
 
   std::unique_ptr<Server> server_;
   ReadyReport report_;
+  std::vector<std::string> notices_;
   std::optional<Result<void>> outcome_;
   std::jthread thread_;
 };

@@ -64,8 +64,8 @@ struct Terminal {
   FinishReason reason = FinishReason::stop;
   Usage usage = {};
   Timing timing = {};
-  Sha256 sha256 = {};                          // Of the whole visible text.
-  std::optional<Problem> problem = {};         // Exactly when reason is error.
+  Sha256 sha256 = {};                   // Of the whole visible text.
+  std::optional<Problem> problem = {};  // Exactly when reason is error.
 
   friend bool operator==(const Terminal&, const Terminal&) = default;
 };
