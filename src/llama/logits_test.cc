@@ -24,6 +24,7 @@ std::vector<float> random_logits(std::uint64_t seed, std::size_t size) {
 
 std::vector<WeighedToken> sorted(std::span<const float> logits) {
   std::vector<WeighedToken> all;
+  all.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
     all.push_back({.token = static_cast<std::int32_t>(id), .logit = logits[id]});
   }

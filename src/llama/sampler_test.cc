@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -18,7 +19,11 @@ using engine::Sampling;
 using testing::ElementsAre;
 
 constexpr std::array<TokenId, 1> kEnd{{{2}}};
-const std::vector<TokenId> kPrompt{{1}, {5}};
+constexpr std::array<TokenId, 2> kPrompt{{{1}, {5}}};
+
+std::vector<TokenId> prompt() {
+  return {kPrompt.begin(), kPrompt.end()};
+}
 
 std::vector<float> random_logits(std::uint64_t seed, std::size_t size, double spread) {
   Prng random{seed};
@@ -30,7 +35,7 @@ std::vector<float> random_logits(std::uint64_t seed, std::size_t size, double sp
 }
 
 std::int32_t choose(const Sampling& parameters, std::vector<float> logits,
-                    std::vector<TokenId> tokens = kPrompt, std::size_t prompt_tokens = 2) {
+                    const std::vector<TokenId>& tokens = prompt(), std::size_t prompt_tokens = 2) {
   Sampler sampler{parameters, prompt_tokens, kEnd};
   const auto before = logits;
   const auto choice = sampler.choose(logits, tokens);
@@ -41,7 +46,7 @@ std::int32_t choose(const Sampling& parameters, std::vector<float> logits,
 
 // The tokens that 300 draws give.
 std::set<std::int32_t> support(Sampling parameters, const std::vector<float>& logits,
-                               const std::vector<TokenId>& tokens = kPrompt,
+                               const std::vector<TokenId>& tokens = prompt(),
                                std::size_t prompt_tokens = 2) {
   std::set<std::int32_t> drawn;
   for (parameters.seed = 0; parameters.seed < 300; ++parameters.seed) {
@@ -70,7 +75,7 @@ TEST(Sampler, DrawsTheSameForTheSameSeedAndOffset) {
   std::set<std::int32_t> by_seed;
   std::set<std::int32_t> by_offset;
   for (std::uint64_t n = 0; n < 50; ++n) {
-    std::vector<TokenId> tokens = kPrompt;
+    std::vector<TokenId> tokens = prompt();
     EXPECT_EQ(choose({.seed = n}, logits), choose({.seed = n}, logits));
     by_seed.insert(choose({.seed = n}, logits));
     tokens.resize(2 + n);
@@ -97,6 +102,7 @@ std::pair<std::int32_t, double> reference(const Sampling& parameters,
     std::int32_t token;
   };
   std::vector<Item> items;
+  items.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
     items.push_back({static_cast<double>(logits[id]), static_cast<std::int32_t>(id)});
   }

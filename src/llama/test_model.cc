@@ -14,6 +14,7 @@ std::string test_model_path() {
 std::vector<TokenId> random_prompt(std::uint64_t seed, std::size_t size) {
   Prng random{seed};
   std::vector<TokenId> prompt;
+  prompt.reserve(size);
   for (std::size_t at = 0; at < size; ++at) {
     prompt.push_back({static_cast<std::int32_t>(300 + random.below(3000))});
   }

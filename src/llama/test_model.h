@@ -15,14 +15,6 @@ namespace seedance::llama {
 // A random-weight model of bench/make_model.py, made by the build.
 std::string test_model_path();
 
-// The OpenMP runtime is not instrumented: ThreadSanitizer sees races in what it
-// synchronises.
-#if __has_feature(thread_sanitizer)
-inline constexpr std::int32_t kWorkerThreads = 1;
-#else
-inline constexpr std::int32_t kWorkerThreads = 2;
-#endif
-
 // How far below the best logit a chosen token's may be. Kernels round differently
 // for different shapes of a batch, by less than a hundredth here; the logits of
 // the model spread over tens.

@@ -26,8 +26,9 @@ using engine::JobEnd;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// One thread: on a busy machine two wait for each other more than they compute.
 WorkerOptions options_for(std::string path) {
-  return {.model_path = std::move(path), .context_tokens = 256, .threads = kWorkerThreads};
+  return {.model_path = std::move(path), .context_tokens = 256, .threads = 1};
 }
 
 // A worker process and what it said.
@@ -265,8 +266,7 @@ TEST(Worker, RefusesMoreThanMemoryHolds) {
 
 TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   LogCapture log;
-  WorkerOptions options = options_for(test_model_path());
-  options.threads = 1;
+  const WorkerOptions options = options_for(test_model_path());
   const auto load = [&](std::uint64_t available) {
     return Model::load(options, log, [](float) {}, available);
   };

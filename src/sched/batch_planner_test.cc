@@ -231,7 +231,6 @@ TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
                                .gap_max = static_cast<std::uint32_t>(random.below(4))};
     BatchPlanner planner{limits};
     std::map<JobKey, std::pair<std::uint32_t, std::uint32_t>> jobs;  // Computed, known.
-    std::map<std::uint32_t, JobKey> slots;
     std::uint64_t next_id = 0;
     for (int round = 0; round < 400 || !planner.idle(); ++round) {
       ASSERT_LT(round, 5000) << "no progress; seed " << seed;
