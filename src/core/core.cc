@@ -205,6 +205,11 @@ void Core::on(ReaderGone& gone, TimePoint now) {
 void Core::on(Drain& drain, TimePoint now) {
   draining_ = true;
   drain_at_ = drain.deadline;
+  std::vector<Stream*> unread;  // Nobody can come back for them.
+  for (const auto& [number, stream] : by_number_) {
+    if (stream->orphan_at != kNever) unread.push_back(stream);
+  }
+  for (Stream* stream : unread) cancel(*stream, now);
   on_time(now);
 }
 

@@ -213,6 +213,16 @@ TEST(Core, AJobThatFailsEndsItsStreamAlone) {
   EXPECT_FALSE(h.accepted(1).log->head().done);
 }
 
+TEST(Core, ADrainWaitsForNoStreamThatNobodyReads) {
+  Harness h;
+  h.start();
+  h.pass(ReaderGone{h.run({.detach = Detach::keep})});
+  h.run();
+  h.pass(Drain{kStart + seconds{5}});
+  EXPECT_EQ(h.terminal(0).reason, stream::FinishReason::cancelled);
+  EXPECT_FALSE(h.accepted(1).log->head().done);
+}
+
 TEST(Core, DrainRefusesNewRequestsAndEndsOldOnesAtItsDeadline) {
   Harness h;
   h.start();

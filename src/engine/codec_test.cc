@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kSizeBytes = 4;
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{
+  static const std::vector<Command> kAll{
       Job{.id = {7},
           .gen = {2},
           .prompt = {{1}, {2}, {3}},
@@ -31,11 +31,11 @@ const std::vector<Command>& commands() {
                        .ignore_eos = true}},
       Cancel{.id = {8}, .gen = {1}},
   };
-  return all;
+  return kAll;
 }
 
 const std::vector<Event>& events() {
-  static const std::vector<Event> all{
+  static const std::vector<Event> kAll{
       Loading{0.25F},
       Ready{.context_tokens = 2048,
             .sequences_max = 64,
@@ -54,7 +54,7 @@ const std::vector<Event>& events() {
                             .numbers = {{"prompt_tokens", 9}}}},
       Failed{"no such file"},
   };
-  return all;
+  return kAll;
 }
 
 template <typename T>

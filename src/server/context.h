@@ -46,6 +46,7 @@ struct EdgeContext {
   Counters& counters;
   io::Mailbox<core::Message>& core;
   core::EdgeId edge;
+  bool draining = false;  // New connections are answered, but start nothing.
   io::Entropy entropy = {};
   std::unordered_map<StreamId, ConnectionId> readers = {};  // Who is to be woken for which log.
 

@@ -101,7 +101,7 @@ void Edge::on(core::Wake& wake, TimePoint) {
 
 void Edge::on(NewConnection& accepted, TimePoint now) {
   const ConnectionId id{++last_connection_};
-  if (draining_ || !poller_.add(accepted.socket, {id.value})) {
+  if (!poller_.add(accepted.socket, {id.value})) {
     return context_->counters.connections_open.subtract();
   }
   auto connection = std::make_unique<Connection>(
@@ -112,7 +112,7 @@ void Edge::on(NewConnection& accepted, TimePoint now) {
 }
 
 void Edge::on(DrainEdge&, TimePoint now) {
-  draining_ = true;
+  context_->draining = true;
   for (const auto& [id, connection] : connections_) {
     connection->session().on_drain(now);
     list(*connection);
@@ -126,7 +126,7 @@ void Edge::on(FinishEdge& finish, TimePoint) {
 
 void Edge::accept(TimePoint now) {
   accept_at_ = kNever;
-  while (!draining_) {
+  while (!finishing_) {
     auto socket = listener_->accept();
     if (!socket) {
       accept_at_ = now + kAcceptAgain;

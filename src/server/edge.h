@@ -22,7 +22,7 @@ namespace seedance::server {
 struct NewConnection {
   io::Fd socket;
 };
-struct DrainEdge {};  // No new connections; each ends when what runs on it has ended.
+struct DrainEdge {};  // Nothing new; each connection ends when what runs on it has ended.
 struct FinishEdge {
   TimePoint by;  // What is still open then is closed.
 };
@@ -75,7 +75,6 @@ class Edge {
   std::size_t next_inbox_ = 0;
   TimePoint accept_at_ = kNever;  // No descriptor was free: try again then.
   TimePoint finish_by_ = kNever;
-  bool draining_ = false;
   bool finishing_ = false;
 };
 

@@ -19,7 +19,8 @@ HttpSession::HttpSession(EdgeContext& context, ConnectionId connection, TimePoin
     : context_(context),
       connection_(connection),
       parser_(context.config.limits.http),
-      deadline_(now + context.config.limits.keep_alive_timeout) {}
+      deadline_(now + context.config.limits.keep_alive_timeout),
+      draining_(context.draining) {}
 
 // Reading.
 
@@ -82,6 +83,7 @@ void HttpSession::on_request(const wire::HttpRequest& request, TimePoint now) {
 void HttpSession::complete(TimePoint now) {
   answer_.reset();
   state_ = keep_alive_ && !draining_ ? State::reading : State::finished;
+  served_ = true;
   deadline_ = now + context_.config.limits.keep_alive_timeout;
 }
 
@@ -125,7 +127,9 @@ TimePoint HttpSession::deadline() const {
 
 void HttpSession::on_drain(TimePoint) {
   draining_ = true;
-  if (state_ == State::reading && !parser_.started() && input_.empty()) state_ = State::finished;
+  // A new connection's first request is on its way: it is answered, with a refusal.
+  const bool idle = state_ == State::reading && !parser_.started() && input_.empty();
+  if (idle && served_) state_ = State::finished;
 }
 
 HttpSession::Ending HttpSession::ending() const {

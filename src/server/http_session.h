@@ -114,6 +114,7 @@ class HttpSession final : public Session {
   TimePoint silent_since_{};  // Of a streamed answer.
   TimePoint render_at_{};     // Of a streamed answer that is merged: not before.
   bool head_seen_ = false;    // Of the request that is being read.
+  bool served_ = false;       // One request at least.
   bool draining_ = false;
   bool blocked_ = false;
 

@@ -82,7 +82,7 @@ void ProcessHost::take_events() {
     }
   }
   if (const auto end = worker_.end()) {
-    std::string said = std::exchange(worker_failure_, {});
+    const std::string said = std::exchange(worker_failure_, {});
     tell_engine_down(said.empty() ? "the worker " + *end : said);
   }
 }

@@ -53,11 +53,15 @@ TEST(Server, RefusesAConfigThatMeansNothing) {
   EXPECT_THAT(error_of(config), HasSubstr("api_keys"));
 }
 
-TEST(Server, AWorkerThatCannotStartEndsTheRun) {
+ServerConfig config_with(std::string program) {
   ServerConfig config = scripted_config("");
   config.models[0].engine = LlamaModel{.path = "/no/such/model"};
-  config.program = "/bin/false";
-  const auto server = Server::open(config);
+  config.program = std::move(program);
+  return config;
+}
+
+TEST(Server, AWorkerThatCannotStartEndsTheRun) {
+  const auto server = Server::open(config_with("/bin/false"));
   ASSERT_TRUE(server);
   const auto outcome = (*server)->run([](const ReadyReport&) { FAIL() << "it is not ready"; });
   ASSERT_FALSE(outcome);
@@ -65,10 +69,7 @@ TEST(Server, AWorkerThatCannotStartEndsTheRun) {
 }
 
 TEST(Server, AMissingProgramEndsTheRun) {
-  ServerConfig config = scripted_config("");
-  config.models[0].engine = LlamaModel{.path = "/no/such/model"};
-  config.program = "/no/such/program";
-  const auto server = Server::open(config);
+  const auto server = Server::open(config_with("/no/such/program"));
   ASSERT_TRUE(server);
   const auto outcome = (*server)->run([](const ReadyReport&) {});
   ASSERT_FALSE(outcome);
@@ -111,8 +112,19 @@ TEST(Server, WhileItDrainsItTakesNothingNew) {
   http.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nX: ");  // Not idle.
   server.wait_for_metric("seedance_streams_running", 1);
   server.server().stop();
-  socket.send(R"({"type":"INFER_REQ","id":"b","prompt":"x"})");
-  EXPECT_EQ(socket.message("ERROR").at("code"), "overloaded");
+  // Who comes now is told so, and not left waiting.
+  while (TestClient{server.port()}.get("/readyz").status != 503) continue;
+  EXPECT_EQ(TestClient{server.port()}.get("/healthz").status, 200);
+  // What comes before the core hears of the stop is still taken.
+  boost::json::object answer;
+  for (int i = 0; answer.empty() || answer.at("type") == "ACCEPTED"; ++i) {
+    const std::string id = fmt::format("b{}", i);
+    socket.send(fmt::format(R"({{"type":"INFER_REQ","id":"{}","prompt":"x"}})", id));
+    do answer = socket.message();
+    while (!HasFailure() && answer.at("id") != boost::json::value(id));
+  }
+  EXPECT_EQ(answer.at("type"), "ERROR");
+  EXPECT_EQ(answer.at("code"), "overloaded");
   http.send("y\r\n\r\n");
   const TestResponse probe = http.response();
   EXPECT_EQ(probe.status, 503);

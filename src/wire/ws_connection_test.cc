@@ -93,8 +93,8 @@ std::string flush(WsConnection& connection) {
 struct Server : WsConnection {
   explicit Server(const WsLimits& l = default_limits()) : WsConnection(l, WsRole::server, kStart) {}
   static const WsLimits& default_limits() {
-    static const WsLimits limits;
-    return limits;
+    static const WsLimits kLimits;
+    return kLimits;
   }
 };
 
