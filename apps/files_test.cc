@@ -2,10 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
+
+#include "io/test_directory.h"
 
 namespace seedance::apps {
 namespace {
@@ -14,19 +15,14 @@ using ::testing::HasSubstr;
 
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    std::string pattern = testing::TempDir() + "files-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  ~FilesTest() override { std::filesystem::remove_all(directory_); }
-
   static unsigned mode(const std::string& path) {
     struct stat status{};
     EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
     return status.st_mode & 0777U;
   }
 
-  std::string directory_;
+  const io::TestDirectory made_;
+  const std::string& directory_ = made_.path();
 };
 
 TEST_F(FilesTest, WritesForTheOwnerOnlyAndReadsBack) {

@@ -1,23 +1,18 @@
 #include "apps/model_digest.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "io/test_directory.h"
 
 namespace seedance::apps {
 namespace {
 
 class DigestTest : public testing::Test {
  protected:
-  DigestTest() {
-    std::string pattern = testing::TempDir() + "digest-XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  ~DigestTest() override { std::filesystem::remove_all(directory_); }
-
   std::string file(const std::string& name, const std::string& text) const {
     const std::string path = directory_ + "/" + name;
     std::ofstream{path} << text;
@@ -25,7 +20,8 @@ class DigestTest : public testing::Test {
   }
   DigestCache cache() const { return DigestCache{directory_ + "/digests"}; }
 
-  std::string directory_;
+  const io::TestDirectory made_;
+  const std::string& directory_ = made_.path();
 };
 
 // Of FIPS 180-4's example "abc".

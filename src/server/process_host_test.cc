@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "engine/codec.h"
+#include "io/test_directory.h"
 #include "server/test_client.h"
 #include "text/codec.h"
 
@@ -33,7 +34,6 @@ class FakeProgram {
                          path_.string() + "/$1 >&3\nexec cat <&3 > /dev/null\n");
     chmod(program().c_str(), 0700);
   }
-  ~FakeProgram() { std::filesystem::remove_all(path_); }
   FakeProgram(const FakeProgram&) = delete;
   FakeProgram& operator=(const FakeProgram&) = delete;
 
@@ -49,10 +49,8 @@ class FakeProgram {
     std::ofstream{path_ / name, std::ios::binary} << bytes;
   }
 
-  std::filesystem::path path_ = [] {
-    std::string pattern = testing::TempDir() + "seedance-XXXXXX";
-    return std::filesystem::path{mkdtemp(pattern.data())};
-  }();
+  const io::TestDirectory directory_;
+  const std::filesystem::path path_ = directory_.path();
 };
 
 engine::Ready ready() {

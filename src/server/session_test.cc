@@ -188,6 +188,29 @@ TEST_F(HttpSessionTest, ADrainEndsItBehindTheAnswerThatRuns) {
   EXPECT_EQ(session_.ending(), Session::Ending::close);
 }
 
+TEST_F(HttpSessionTest, ADrainEndsItBetweenRequestsButNotBeforeTheFirst) {
+  session_.on_drain(kNow);
+  EXPECT_EQ(session_.ending(), Session::Ending::open);
+  ask();
+  EXPECT_EQ(session_.ending(), Session::Ending::open);
+  accept(session_);
+  log_->append_terminal({.reason = stream::FinishReason::stop});
+  log_->commit();
+  render(session_, kNow);
+  EXPECT_EQ(session_.ending(), Session::Ending::close);
+}
+
+TEST_F(HttpSessionTest, ADrainEndsAConnectionThatWaitsForItsNextRequest) {
+  ask();
+  accept(session_);
+  log_->append_terminal({.reason = stream::FinishReason::stop});
+  log_->commit();
+  render(session_, kNow);
+  EXPECT_EQ(session_.ending(), Session::Ending::open);
+  session_.on_drain(kNow);
+  EXPECT_EQ(session_.ending(), Session::Ending::close);
+}
+
 TEST_F(HttpSessionTest, RequestsTheCoreHasNoRoomForAreRefused) {
   inbox_.post(core::ReaderGone{});
   inbox_.post(core::ReaderGone{});
