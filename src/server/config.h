@@ -33,6 +33,8 @@ struct ModelSpec {
   std::string name;
   std::uint32_t version = 1;
   std::variant<LlamaModel, ScriptedModel> engine;
+
+  std::string full_name() const { return name + "@" + std::to_string(version); }
 };
 
 // What one edge, connection or client may take.

@@ -28,11 +28,17 @@ struct Access {
   auth::OriginRules origins;
 };
 
+// A model as clients see it: both names mean it.
+struct ModelNames {
+  std::string name;
+  std::string full_name;  // name@version.
+};
+
 // What the edges may know without asking the core. Any thread reads it.
 struct Board {
   std::atomic<bool> ready{false};  // Every model answers.
   const core::Stats* stats = nullptr;
-  std::vector<std::string> models;  // Names.
+  std::vector<ModelNames> models;
   WallTime started;
 
   std::int64_t streams_active() const;

@@ -151,19 +151,21 @@ void HttpSession::serve(const wire::HttpRequest& request, TimePoint now) {
 void HttpSession::serve_models() {
   std::vector<api::ModelEntry> entries;
   entries.reserve(context_.board.models.size());
-  for (const std::string& name : context_.board.models) {
-    entries.push_back({.id = name, .created = context_.board.started});
+  for (const ModelNames& model : context_.board.models) {
+    entries.push_back({.id = model.full_name, .created = context_.board.started});
   }
   respond_json(api::models_answer(entries));
 }
 
 void HttpSession::serve_model() {
-  const auto name = percent_decoded(routed_.argument);
-  const auto found = std::ranges::find(context_.board.models, name.value_or(""));
+  const std::string name = percent_decoded(routed_.argument).value_or("");
+  const auto found = std::ranges::find_if(context_.board.models, [&](const ModelNames& model) {
+    return name == model.name || name == model.full_name;
+  });
   if (found == context_.board.models.end()) {
     return refuse({.code = ErrorCode::model_not_found, .message = "there is no such model here"});
   }
-  respond_json(api::model_answer({.id = *found, .created = context_.board.started}));
+  respond_json(api::model_answer({.id = found->full_name, .created = context_.board.started}));
 }
 
 void HttpSession::serve_metrics() {

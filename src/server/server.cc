@@ -98,7 +98,9 @@ Server::Server(ServerConfig config, io::Listener listener, io::Wakeup core_wakeu
       core_inbox_(std::move(core_wakeup), config_.limits.messages_queued_max),
       stop_wakeup_(std::move(stop)) {
   board_.started = io::wall_now();
-  for (const ModelSpec& model : config_.models) board_.models.push_back(model.name);
+  for (const ModelSpec& model : config_.models) {
+    board_.models.push_back({model.name, model.full_name()});
+  }
 }
 
 Server::~Server() = default;
@@ -193,7 +195,7 @@ ReadyReport Server::report() const {
   for (std::size_t i = 0; i < config_.models.size(); ++i) {
     const ModelSpec& spec = config_.models[i];
     const engine::Ready& ready = *core_->hosts().at(i)->ready();
-    report.models.push_back({.name = fmt::format("{}@{}", spec.name, spec.version),
+    report.models.push_back({.name = spec.full_name(),
                              .context_tokens = ready.context_tokens,
                              .sequences_max = ready.sequences_max,
                              .timeline = ready.timeline});

@@ -44,8 +44,11 @@ TEST_F(ServerHttp, ThePageIsThere) {
 
 TEST_F(ServerHttp, ListsItsModels) {
   const TestResponse all = client_.get("/v1/models");
-  EXPECT_EQ(all.json().at("data").at(0).at("id"), "tale");
-  EXPECT_EQ(client_.get("/v1/models/t%61le").json().at("id"), "tale");
+  EXPECT_EQ(all.json().at("data").at(0).at("id"), "tale@1");
+  for (const auto* id : {"t%61le", "tale@1", "tale%401"}) {
+    EXPECT_EQ(client_.get(std::string{"/v1/models/"} + id).json().at("id"), "tale@1") << id;
+  }
+  EXPECT_EQ(client_.get("/v1/models/tale@2").status, 404);
   const TestResponse none = client_.get("/v1/models/other");
   EXPECT_EQ(none.status, 404);
   EXPECT_EQ(none.error_code(), "model_not_found");
