@@ -45,7 +45,9 @@ struct Turn {
   std::string text;
   std::string finish_reason;  // Empty when it never began or never ended.
   std::string problem;        // Empty when all is well.
+  bool mistaken = false;      // The problem is what was asked for.
   std::int64_t tokens = 0;
+  std::int64_t tokens_at_first = 0;  // Of the first chunk.
   TimePoint sent;
   TimePoint first;
   TimePoint last;
@@ -143,9 +145,13 @@ void Chat::receive(Turn& turn, const std::string& message) {
   const std::string_view type = text_of(event, "type");
   if (options_.as_json) fmt::print("{}\n", message);
   if (type == "INFER_CHUNK") {
-    if (turn.tokens == 0) turn.first = now;
+    const std::int64_t tokens = number_of(event, "n");
+    if (turn.tokens == 0) {
+      turn.first = now;
+      turn.tokens_at_first = tokens;
+    }
     turn.last = now;
-    turn.tokens += number_of(event, "n");
+    turn.tokens += tokens;
     turn.text += text_of(event, "text");
     if (!options_.as_json) {
       const std::string_view text = text_of(event, "text");
@@ -159,7 +165,9 @@ void Chat::receive(Turn& turn, const std::string& message) {
                                  text_of(problem->get_object(), "message"));
     }
   } else if (type == "ERROR") {
-    turn.problem = fmt::format("{}: {}", text_of(event, "code"), text_of(event, "message"));
+    const std::string_view code = text_of(event, "code");
+    turn.problem = fmt::format("{}: {}", code, text_of(event, "message"));
+    turn.mistaken = code == "invalid_request" || code == "model_not_found";
   }
   std::fflush(stdout);
 }
@@ -222,18 +230,22 @@ std::optional<std::string> Chat::read_line() {
 }
 
 void print_stats(const Turn& turn) {
+  std::string out = fmt::format("[{} tokens, ", turn.tokens);
+  if (turn.tokens > 0) out += fmt::format("first after {:.1f} ms, ", to_ms(turn.first - turn.sent));
+  // What came in one piece has no rate.
   const double decode_s = to_ms(turn.last - turn.first) / 1000;
-  const double rate = decode_s > 0 ? static_cast<double>(turn.tokens - 1) / decode_s : 0;
-  fmt::print(stderr, "[{} tokens, first after {:.1f} ms, then {:.1f} tokens/s, {}]\n", turn.tokens,
-             to_ms(turn.first - turn.sent), rate,
-             turn.finish_reason.empty() ? "no end" : turn.finish_reason);
+  const std::int64_t later = turn.tokens - turn.tokens_at_first;
+  if (later > 0 && decode_s > 0) {
+    out += fmt::format("then {:.1f} tokens/s, ", static_cast<double>(later) / decode_s);
+  }
+  fmt::print(stderr, "{}{}]\n", out, turn.finish_reason.empty() ? "no end" : turn.finish_reason);
 }
 
 int finish(const Options& options, const Turn& turn) {
   if (!options.as_json && !turn.text.empty() && !turn.text.ends_with('\n')) fmt::print("\n");
   std::fflush(stdout);
   if (options.stats) print_stats(turn);
-  if (!turn.problem.empty()) return complain(kFailed, turn.problem);
+  if (!turn.problem.empty()) return complain(turn.mistaken ? kUsage : kFailed, turn.problem);
   return turn.finish_reason == "cancelled" ? kInterrupted : kDone;
 }
 

@@ -24,9 +24,9 @@ int run(const Options& options) {
   const auto written =
       write_file(options.path, text, options.force ? Overwrite::yes : Overwrite::no);
   if (!written) return complain(kUsage, written.error().detail);
-  fmt::print("{}: written. Next: {}seedance serve{}\n", options.path,
-             options.model.empty() ? "set model_path in it, then " : "",
-             options.path == "seedance.yaml" ? "" : " --config " + options.path);
+  fmt::print("{}: written. Next: seedance serve{}{}\n", options.path,
+             options.path == "seedance.yaml" ? "" : " --config " + options.path,
+             options.model.empty() ? " (the demo model, until model_path is set)" : "");
   return kDone;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kAbout =
     "Seedance streams the tokens of language models over WebSocket and SSE.\n\n"
-    "  seedance serve --model model.gguf      serve a model on 127.0.0.1:8080\n"
+    "  seedance serve                         serve the demo model on 127.0.0.1:8080\n"
+    "  seedance serve --model model.gguf      serve a model of your own\n"
     "  seedance chat                          talk to it\n"
     "  seedance init                          write a commented seedance.yaml\n\n"
     "`seedance COMMAND --help` tells more.";

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/command.h"
+#include "apps/demo_model.h"
 #include "apps/files.h"
 #include "apps/model_digest.h"
 #include "apps/server_settings.h"
@@ -38,6 +39,7 @@ struct Options {
 struct Model {
   std::vector<std::string> files;  // None for a scripted engine.
   std::string digest;              // Empty while it is not known.
+  bool is_demo = false;            // Nobody named one.
 };
 
 Result<config::Settings> load_settings(const Options& options) {
@@ -59,6 +61,15 @@ Result<config::Settings> load_settings(const Options& options) {
     if (!values.empty()) sources.flags.emplace_back(flag, values);
   }
   return config::load(sources);
+}
+
+// Fills in the demo model where a model is needed and none is named. Says whether it did.
+Result<bool> default_model(config::Settings& settings, const std::string& data_directory) {
+  if (!settings.model_path.empty() || settings.engine != "llama") return false;
+  auto demo = find_demo_model(demo_model_places(binary_directory(), data_directory));
+  if (!demo) return fail(demo.error().code, "model_path: " + demo.error().detail);
+  settings.model_path = *std::move(demo);
+  return true;
 }
 
 // Every part is there, can be read, and is whole.
@@ -120,13 +131,27 @@ void digest_model(const std::stop_token& stop, const DigestCache& cache,
   std::fflush(stdout);
 }
 
-int serve(server::Server& server, Model& model, const DigestCache& cache, bool as_json,
-          TimePoint began) {
+// What somebody who looks at the terminal should know, on standard error.
+void print_hints(const server::ReadyReport& report, const Model& model,
+                 const config::Settings& settings) {
+  if (model.is_demo) {
+    fmt::print(stderr, "seedance: no --model given: serving the demo model {}\n",
+               settings.model_path);
+  }
+  if (settings.api_keys.empty() && !is_loopback_url(report.url)) {
+    fmt::print(stderr, "seedance: warning: {} is open to whoever reaches it (see --api-key)\n",
+               report.url);
+  }
+}
+
+int serve(server::Server& server, Model& model, const DigestCache& cache,
+          const config::Settings& settings, bool as_json, TimePoint began) {
   const Duration checks = io::now() - began;
   bool was_ready = false;
   std::jthread digesting;
   const auto on_ready = [&](const server::ReadyReport& report) {
     was_ready = true;
+    print_hints(report, model, settings);
     as_json ? print_ready_json(report, checks, model.digest)
             : print_ready(report, checks, model.digest);
     std::fflush(stdout);
@@ -142,8 +167,11 @@ int serve(server::Server& server, Model& model, const DigestCache& cache, bool a
 
 int run(const Options& options) {
   const TimePoint began = io::now();
-  const auto settings = load_settings(options);
+  auto settings = load_settings(options);
   if (!settings) return complain(kUsage, settings.error().detail);
+  const std::string directory = data_directory(settings->data_dir);
+  const auto is_demo = default_model(*settings, directory);
+  if (!is_demo) return complain(kUsage, is_demo.error().detail);
   auto config = server_config(*settings);
   if (!config) return complain(kUsage, config.error().detail);
   auto files = check_model(*config);
@@ -151,14 +179,13 @@ int run(const Options& options) {
   // Taken before the data directory is made, so that a server in vain leaves nothing behind.
   const auto server = server::Server::open(*std::move(config));
   if (!server) return complain(kUsage, server.error().detail);
-  const std::string directory = data_directory(settings->data_dir);
   if (const auto made = make_private_directory(directory); !made) {
     return complain(kUsage, "data_dir: " + made.error().detail);
   }
   const DigestCache cache{directory + "/digests"};
-  Model model{.files = *std::move(files), .digest = {}};
+  Model model{.files = *std::move(files), .digest = {}, .is_demo = *is_demo};
   model.digest = cache.find(model.files);
-  return serve(**server, model, cache, options.as_json, began);
+  return serve(**server, model, cache, *settings, options.as_json, began);
 }
 
 std::string type_of(const config::Key& key) {
@@ -196,7 +223,9 @@ Command add_serve(CLI::App& parent) {
     }
   }
   app->footer(
+      "Without --model it serves the demo model that comes with it, as demo@1.\n\n"
       "Examples:\n"
+      "  seedance serve\n"
       "  seedance serve --model model.gguf\n"
       "  seedance serve --model big-00001-of-00003.gguf --gpu-layers -1 --parallel 16\n"
       "  seedance serve --config seedance.yaml --host 0.0.0.0 --allowed-host gpu.example\n"

@@ -42,9 +42,6 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
       return fail(Errc::invalid, fmt::format("engine: \"{}\" is unknown; give llama or scripted",
                                              settings.engine));
     }
-    if (settings.model_path.empty()) {
-      return fail(Errc::invalid, "model_path: no model is named; give --model PATH");
-    }
     std::string name =
         settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
     return server::ModelSpec{.name = std::move(name), .engine = llama_model(settings)};
@@ -83,6 +80,10 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.core.detach_ttl = ms(settings.detach_ttl_ms);
   out.core.orphan_ttl = ms(settings.orphan_ttl_ms);
   return out;
+}
+
+bool is_loopback_url(std::string_view url) {
+  return url.starts_with("http://127.") || url.starts_with("http://[::1]");
 }
 
 std::string model_name_of(std::string_view path) {

@@ -99,13 +99,22 @@ TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
 
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
-  EXPECT_THAT(mistake(settings), HasSubstr("model_path: no model is named"));
   settings.engine = "lama";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: \"lama\" is unknown"));
   settings.engine = "scripted2";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: \"scripted2\" is unknown"));
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
+}
+
+TEST(LoopbackUrl, IsOneThatOnlyThisMachineReaches) {
+  EXPECT_TRUE(is_loopback_url("http://127.0.0.1:8080"));
+  EXPECT_TRUE(is_loopback_url("http://127.1.2.3:8080"));
+  EXPECT_TRUE(is_loopback_url("http://[::1]:8080"));
+  EXPECT_FALSE(is_loopback_url("http://0.0.0.0:8080"));
+  EXPECT_FALSE(is_loopback_url("http://192.168.127.1:8080"));
+  EXPECT_FALSE(is_loopback_url("http://[::]:8080"));
+  EXPECT_FALSE(is_loopback_url("http://[::127.0.0.1]:8080"));
 }
 
 TEST(ModelName, IsTheFileNameWithoutItsEndings) {

@@ -17,7 +17,9 @@ constexpr std::int64_t kDayMs = 86'400'000;
 using S = Settings;
 
 constexpr std::array kKeys{
-    Key{"model_path", "--model", kModel, "GGUF file to serve; of a split model, the first file",
+    Key{"model_path", "--model", kModel,
+        "GGUF file to serve; of a split model, the first file; empty = the demo model that comes "
+        "with seedance",
         &S::model_path},
     Key{"model_name", "--model-name", kModel,
         "Name by which clients ask for it; empty = the file's name", &S::model_name},

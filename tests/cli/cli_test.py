@@ -2,6 +2,8 @@
 """The commands as processes: exit codes, one clear line each, nothing half-started.
 
     cli_test.py SEEDANCE_BINARY MODEL.gguf [unittest arguments]
+
+The binary is in its build directory, beside the demo model.
 """
 import json
 import os
@@ -79,7 +81,6 @@ class Refusals(Directory):
         self.assert_refused(self.serve_refused("--engine", "scripted:speed=1"), "engine", "speed")
 
     def test_model_file(self):
-        self.assert_refused(self.serve_refused(), "model_path")
         missing = self.path("missing.gguf")
         self.assert_refused(self.serve_refused("--model", missing), missing)
         self.assert_refused(self.serve_refused("--model", self.directory), self.directory)
@@ -125,6 +126,7 @@ class Refusals(Directory):
                             code=1)
         self.assert_refused(run("chat", "hello", "--url", "wss://host"), "--url")
         self.assert_refused(run("chat", stdin=""), "prompt")
+        self.assert_refused(run("chat", "hello", "--temperature", "hot"), "--temperature", "hot")
 
 
 class Init(Directory):
@@ -140,6 +142,12 @@ class Init(Directory):
             self.assertIn(f"\n{key}\n", text)
         # It gets as far as the model.
         self.assert_refused(self.serve_refused(), "nowhere.gguf")
+
+    def test_names_the_demo_model_where_no_other_is(self):
+        result = run("init", cwd=self.directory)
+        self.assertIn("demo model", result.stdout)
+        with open(self.path("seedance.yaml")) as file:
+            self.assertRegex(file.read(), r"demo model.*\.\nmodel_path: \"\"\n")
 
     def test_keeps_a_file_that_is_there(self):
         path = self.write("seedance.yaml", "host: localhost\n")
@@ -165,21 +173,33 @@ class Version(unittest.TestCase):
 class Server(Directory):
     """A server on any free port; `arguments` name its engine."""
 
-    def start(self, *arguments):
+    def start(self, *arguments, binary=None):
         self.server = subprocess.Popen(
-            [BINARY, "serve", "--json", "--port", "0", "--data-dir", self.path("data"), *arguments],
-            stdout=subprocess.PIPE, text=True, env=clean_environment(), cwd=self.directory)
+            [binary or BINARY, "serve", "--json", "--port", "0", "--data-dir", self.path("data"),
+             *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(),
+            cwd=self.directory)
         self.addCleanup(self.server.stdout.close)
+        self.addCleanup(self.server.stderr.close)
         self.addCleanup(self.server.wait)
         self.addCleanup(self.server.kill)
-        ready = json.loads(self.server.stdout.readline())
+        line = self.server.stdout.readline()
+        if not line:
+            self.fail(f"the server ended: {self.server.stderr.read()}")
+        ready = json.loads(line)
         self.assertEqual(ready["event"], "ready")
         self.url = ready["url"]
         return ready
 
-    def stop(self, number):
+    def stop(self, number=signal.SIGTERM):
+        """Ends the server; gives what it wrote to standard error."""
         self.server.send_signal(number)
         self.assertEqual(self.server.wait(PATIENCE_S), 0)
+        return self.server.stderr.read()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=PATIENCE_S) as answer:
+            return answer.status, answer.read()
 
     def chat(self, *arguments, **options):
         return run("chat", "--url", self.url, *arguments, **options)
@@ -191,14 +211,21 @@ class Serve(Server):
         self.assertGreater(len(ready["timeline"]), 0)
         for stage in ready["timeline"]:
             self.assertGreaterEqual(stage["ms"], 0)
-        with urllib.request.urlopen(self.url + "/readyz", timeout=PATIENCE_S) as answer:
-            self.assertEqual(answer.status, 200)
+        self.assertEqual(self.get("/readyz")[0], 200)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("data")).st_mode), 0o700)
 
     def test_ends_cleanly_when_told(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.start("--engine", "scripted")
-            self.stop(number)
+            self.assertEqual(self.stop(number), "")
+
+    def test_warns_where_anybody_may_ask(self):
+        self.start("--engine", "scripted", "--host", "0.0.0.0")
+        warning = self.stop()
+        self.assertEqual(warning.count("\n"), 1, warning)
+        self.assertIn("--api-key", warning)
+        self.start("--engine", "scripted", "--host", "0.0.0.0", "--api-key", "sesame")
+        self.assertEqual(self.stop(), "")
 
     def test_streams_a_real_model(self):
         ready = self.start("--model", MODEL, "--parallel", "2", "--threads", "1")
@@ -210,7 +237,45 @@ class Serve(Server):
         self.assertEqual(events[0]["type"], "ACCEPTED")
         self.assertEqual(events[-1]["type"], "INFER_DONE")
         self.assertEqual(sum(event.get("n", 0) for event in events), events[-1]["seq"])
-        self.stop(signal.SIGTERM)
+        self.assertEqual(self.stop(), "")
+
+
+class DemoModel(Server):
+    """What is served when no model is named."""
+
+    def test_is_found_beside_the_binary(self):
+        ready = self.start("--parallel", "2", "--threads", "1")
+        self.assertEqual(ready["model"], "demo@1")
+        models = json.loads(self.get("/v1/models")[1])["data"]
+        self.assertEqual([model["id"] for model in models], ["demo@1"])
+        result = self.chat("Hello", "--max-tokens", "5", "--json")
+        self.assertEqual(json.loads(result.stdout.splitlines()[0])["model"], "demo@1")
+        beside = os.path.join(os.path.dirname(BINARY), "demo.gguf")
+        self.assertEqual(self.stop(),
+                         f"seedance: no --model given: serving the demo model {beside}\n")
+
+    def test_takes_another_name(self):
+        ready = self.start("--model-name", "tales", "--parallel", "2", "--threads", "1")
+        self.assertEqual(ready["model"], "tales@1")
+        self.stop()
+
+    def test_is_found_where_it_was_installed_or_kept(self):
+        subprocess.run(["cmake", "--install", os.path.dirname(BINARY), "--prefix",
+                        self.path("usr")], check=True, stdout=subprocess.DEVNULL)
+        binary = self.path("usr/bin/seedance")
+        installed = self.path("usr/share/seedance/models/demo.gguf")
+        kept = self.path("data/models/demo.gguf")
+        self.start("--parallel", "2", "--threads", "1", binary=binary)
+        self.assertIn(installed, self.stop())
+        os.mkdir(self.path("data/models"))
+        os.rename(installed, kept)
+        self.start("--parallel", "2", "--threads", "1", binary=binary)
+        self.assertIn(kept, self.stop())
+        os.remove(kept)
+        refused = subprocess.run(
+            [binary, "serve", "--data-dir", self.path("data")], capture_output=True, text=True,
+            timeout=PATIENCE_S, env=clean_environment(), cwd=self.directory, check=False)
+        self.assert_refused(refused, self.path("usr/bin/demo.gguf"), installed, kept, "--model")
 
 
 class Chat(Server):
@@ -218,7 +283,15 @@ class Chat(Server):
         self.start("--engine", "scripted:mode=echo,rate=0")
         for result in (self.chat("hello there"), self.chat(stdin="hello there\n")):
             self.assertEqual((result.returncode, result.stdout), (0, "hello there\n"))
-        self.assertIn("tokens/s", self.chat("hello there", "--stats").stderr)
+
+    def test_says_how_fast_it_was_where_there_is_a_rate(self):
+        self.start("--engine", "scripted:rate=50,length=20")
+        self.assertRegex(self.chat("hello", "--stats").stderr,
+                         r"^\[20 tokens, first after [\d.]+ ms, then [\d.]+ tokens/s, stop\]\n$")
+        self.stop()
+        self.start("--engine", "scripted:rate=0,length=20", "--enable-streaming", "false")
+        self.assertRegex(self.chat("hello", "--stats").stderr,
+                         r"^\[20 tokens, first after [\d.]+ ms, stop\]\n$")
 
     def test_answers_come_whole_where_streaming_is_off(self):
         self.start("--engine", "scripted:mode=echo,rate=0", "--enable-streaming", "false")
@@ -231,7 +304,14 @@ class Chat(Server):
         result = self.chat("hello there")
         self.assertEqual(result.returncode, 1)
         self.assertIn("engine_failed", result.stderr)
-        self.assert_refused(self.chat("hello", "--model", "other"), "model_not_found", code=1)
+
+    def test_refuses_what_cannot_be_asked_for(self):
+        self.start("--engine", "scripted:rate=0")
+        self.assert_refused(self.chat("hello", "--model", "other"), "model_not_found", "other")
+        self.assert_refused(self.chat("hello", "--temperature", "9"), "invalid_request",
+                            "temperature")
+        self.assert_refused(self.chat("hello", "--max-tokens", "0"), "invalid_request",
+                            "max_tokens")
 
     def test_wants_the_right_key(self):
         self.start("--engine", "scripted:mode=echo,rate=0", "--api-key", "sesame")
