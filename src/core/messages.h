@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/id.h"
 #include "base/time.h"
 #include "engine/job.h"
+#include "stream/journal.h"
 #include "stream/token_log.h"
 #include "text/codec.h"
 #include "text/detokenizer.h"
@@ -57,6 +59,9 @@ enum class Detach : std::uint8_t {
   cancel,     // Ends at once.
 };
 
+// The API that a request came by: how its stream is shown to who names no other.
+enum class Surface : std::uint8_t { native, chat, completions };
+
 // A parsed and checked request of any API.
 struct GenerateRequest {
   std::string model = {};  // "name" or "name@version"; empty = the only one.
@@ -67,7 +72,21 @@ struct GenerateRequest {
   text::TextOptions text = {};
   std::optional<Duration> deadline = {};  // To be running by, from submission.
   Detach detach = Detach::automatic;
+  Surface surface = Surface::native;
+  bool include_usage = false;  // OpenAI's stream_options.
+  std::string key = {};        // Idempotency key, unique per tenant; empty = none.
 };
+
+// A stream as its owner sees it in a list, or when a reader comes back to it.
+enum class StreamState : std::uint8_t {
+  queued,
+  prefill,
+  decode,
+  recovering,  // Its engine or the server died; it goes on by itself.
+  done,
+};
+
+std::string_view name(StreamState state);
 
 // In.
 
@@ -77,7 +96,30 @@ struct Submit {
   StreamId stream;            // Fresh, from the secure generator.
   std::uint64_t entropy = 0;  // Fresh: the seed of a request that names none.
   WallTime wall;              // When it arrived.
+  stream::Sha256 body = {};   // Of the request; looked at only when it has a key.
   GenerateRequest request;
+};
+
+// A reader comes (back) to a stream.
+struct Attach {
+  ReplyTo reply_to;
+  Principal principal;
+  StreamId stream;
+  Offset from;                        // The token wanted next.
+  std::optional<Epoch> epoch = {};    // Of the log that the reader knows; required when from > 0.
+};
+
+// The reader has everything up to `from`, behind the end: counts only at the total
+// of a stream that is done, and then shortens its retention. Never answered.
+struct Acknowledge {
+  Principal principal;
+  StreamId stream;
+  Offset from;
+};
+
+struct ListStreams {
+  ReplyTo reply_to;
+  Principal principal;
 };
 
 struct CancelStream {
@@ -86,10 +128,10 @@ struct CancelStream {
   StreamId stream;
 };
 
-// The connection that asked for this stream, accepted or not yet, is gone or
-// gave it up.
+// Who submitted or attached so reads no more: the connection is gone or gave the
+// stream up. Needless once the reader saw the stream's end.
 struct ReaderGone {
-  StreamId stream;
+  ReplyTo reader;
 };
 
 struct VocabularyEvent {
@@ -112,20 +154,36 @@ struct EngineDown {
   ModelIndex model;
 };
 
-// No new requests; everything that is not finished is cancelled at `deadline`.
+// No new requests. What is not finished at `deadline` is left to the journal; without
+// one it is cancelled.
 struct Drain {
   TimePoint deadline;
 };
 
-using Message = std::variant<Submit, CancelStream, ReaderGone, VocabularyEvent, VocabularyDown,
-                             EngineEvent, EngineDown, Drain>;
+// All batches up to this one are in the journal.
+struct JournalWritten {
+  std::uint64_t batch = 0;
+};
+
+// The journal cannot write now (the disk is full, say): it keeps trying. Until it
+// flows again nothing is committed, and new requests are refused with `problem`.
+struct JournalStalled {
+  Problem problem;
+};
+struct JournalFlows {};
+
+using Message = std::variant<Submit, Attach, Acknowledge, ListStreams, CancelStream, ReaderGone,
+                             VocabularyEvent, VocabularyDown, EngineEvent, EngineDown, Drain,
+                             JournalWritten, JournalStalled, JournalFlows>;
 
 // Out.
 
-// The request is a stream now. Everything that a view needs to render it.
+// The request is a stream now, or its key names one. Everything that a view needs
+// to render it.
 struct Accepted {
   StreamId stream;
   Epoch epoch;
+  bool attached = false;  // The stream was there already: the request's key names it.
   // Shared: the core writes it, the edge reads it, and whoever lets go last frees it.
   std::shared_ptr<const stream::TokenLog> log;
   std::shared_ptr<const text::PieceTable> pieces;  // Of the model, shared by all its streams.
@@ -133,6 +191,37 @@ struct Accepted {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t queue = 0;  // Its place in the queue, from 1; 0 = goes to the engine now.
   WallTime created;
+  WallTime expires_at;  // Until when it can be resumed, if it ended now.
+  // How it was asked for.
+  Surface surface = Surface::native;
+  bool include_usage = false;
+};
+
+// A reader's place in a stream that was there.
+struct Resumed {
+  Accepted stream;
+  Offset from;
+  Offset head;
+  StreamState state = StreamState::queued;
+};
+
+struct StreamSummary {
+  StreamId stream;
+  Epoch epoch;
+  StreamState state = StreamState::queued;
+  std::string model;
+  WallTime created;
+  std::optional<WallTime> expires_at;  // When it is done.
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tokens = 0;
+  std::optional<stream::FinishReason> finish_reason;
+
+  friend bool operator==(const StreamSummary&, const StreamSummary&) = default;
+};
+
+// The newest first.
+struct StreamList {
+  std::vector<StreamSummary> streams;
 };
 
 // The request became no stream, or the cancel named none.
@@ -145,9 +234,11 @@ struct CancelDone {
   StreamId stream;
 };
 
+using ReplyBody = std::variant<Accepted, Resumed, Refused, CancelDone, StreamList>;
+
 struct Reply {
   ReplyTo to;
-  std::variant<Accepted, Refused, CancelDone> body;
+  ReplyBody body;
 };
 
 // These logs grew: render them.
@@ -166,6 +257,16 @@ struct EngineCommand {
   engine::Command command;
 };
 
-using Effect = std::variant<Reply, Wake, Prepare, EngineCommand>;
+// Write this behind what was written before, then say JournalWritten.
+struct JournalAppend {
+  stream::JournalWrite write;
+};
+
+// Nobody needs this segment.
+struct JournalRemove {
+  std::uint32_t segment = 0;
+};
+
+using Effect = std::variant<Reply, Wake, Prepare, EngineCommand, JournalAppend, JournalRemove>;
 
 }  // namespace seedance::core
