@@ -27,6 +27,7 @@ Problem shutting_down() {
 }
 
 void Core::on(Submit& submit, TimePoint now) {
+  if (!draining_ && attach_by_key(submit, now)) return;
   Model* model = find_model(submit.request.model);
   if (auto problem = why_not(submit, model)) {
     stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
@@ -36,9 +37,11 @@ void Core::on(Submit& submit, TimePoint now) {
   Stream& stream = *owned;
   stream.id = submit.stream;
   stream.number = ++last_number_;
-  stream.reply_to = submit.reply_to;
   stream.principal = std::move(submit.principal);
   stream.model = model;
+  stream.model_name = model->full_name;
+  stream.digest = model->digest;
+  stream.body = submit.body;
   stream.request = std::move(submit.request);
   if (!stream.request.seeded) stream.request.sampling.seed = submit.entropy;
   stream.created = submit.wall;
@@ -47,7 +50,12 @@ void Core::on(Submit& submit, TimePoint now) {
   ++model->count.at(static_cast<std::size_t>(State::preparing));
   ++model->prepares;
   by_number_.emplace(stream.number, &stream);
+  active_.emplace(stream.number, &stream);
   streams_.emplace(stream.id, std::move(owned));
+  add_reader(stream, submit.reply_to);
+  if (!stream.request.key.empty()) {
+    keys_.emplace(std::pair{stream.principal.tenant, stream.request.key}, stream.id);
+  }
   set_alarm(stream, stream.start_by);
   publish_counts();
   effects_.push_back(
@@ -58,6 +66,7 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
   SEEDANCE_CHECK(submit.reply_to.edge.value < limits_.edges_max, "edges are numbered from 0");
   SEEDANCE_CHECK(!streams_.contains(submit.stream), "stream ids are fresh");
   if (draining_) return shutting_down();
+  if (stalled_) return stalled_;
   if (model == nullptr) {
     std::string names;
     for (const auto& one : models_) names += (names.empty() ? "" : ", ") + one->name;
@@ -95,6 +104,8 @@ void Core::on(VocabularyEvent& event, TimePoint now) {
   if (auto* ready = std::get_if<text::VocabularyReady>(&event.event)) {
     model.pieces = std::make_shared<const text::PieceTable>(std::move(ready->pieces));
     model.vocabulary_up = true;
+    resume_recovered(model, now);
+    start_queued(model, now);
   } else if (auto* prepared = std::get_if<text::PrepareReply>(&event.event)) {
     on_prepared(event.model, *prepared, now);
   }
@@ -105,7 +116,7 @@ void Core::on(VocabularyDown& down, TimePoint) {
   model.vocabulary_up = false;
   model.prepares = 0;
   std::vector<Stream*> lost;
-  for (const auto& [number, stream] : by_number_) {
+  for (const auto& [number, stream] : active_) {
     if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream);
   }
   for (Stream* stream : lost) {
@@ -129,6 +140,10 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
   }
   // Others were accepted while it was prepared.
   if (auto problem = why_full(*stream->model)) return refuse(*stream, *std::move(problem));
+  if (stalled_) return refuse(*stream, *stalled_);
+  const std::uint64_t bytes = bytes_of(*stream, prompt);
+  if (auto problem = why_no_space(bytes)) return refuse(*stream, *std::move(problem));
+  stream->bytes = bytes;
   accept(*stream, prompt, now);
 }
 
@@ -155,46 +170,112 @@ std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt
                   {"context_tokens", context}}};
 }
 
+// What the stream may become in the journal at most, about.
+std::uint64_t Core::bytes_of(const Stream& stream, const text::PreparedPrompt& prompt) {
+  constexpr std::uint64_t kFixed = 1024;
+  constexpr std::uint64_t kToken = 96;
+  const engine::Sampling& sampling = stream.request.sampling;
+  const std::uint64_t logprobs =
+      sampling.logprobs ? 8 + 8 * std::uint64_t{sampling.top_logprobs} : 0;
+  const std::uint64_t room = stream.model->capacity->context_tokens - prompt.tokens.size();
+  const std::uint64_t tokens =
+      std::min<std::uint64_t>(room, stream.request.max_tokens.value_or(room));
+  return kFixed + 4 * prompt.tokens.size() + tokens * (kToken + logprobs);
+}
+
+std::optional<Problem> Core::why_no_space(std::uint64_t bytes) const {
+  if (!journal_ || journal_->can_reserve(bytes)) return std::nullopt;
+  const auto used = static_cast<std::int64_t>(journal_->bytes() + journal_->reserved());
+  return Problem{
+      .code = ErrorCode::overloaded,
+      .message = fmt::format("the journal has no room for another stream: {} of {} bytes "
+                             "are taken or promised; try again later or ask for fewer "
+                             "max_tokens",
+                             used, journal_bytes_max_),
+      .numbers = {{"bytes", static_cast<std::int64_t>(bytes)},
+                  {"bytes_taken", used},
+                  {"bytes_max", static_cast<std::int64_t>(journal_bytes_max_)}},
+      .retry_after_ms = kRetryAfterMs};
+}
+
 void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
   Model& model = *stream.model;
   stream.accepted = now;
+  open_log(stream, prompt);
+  stats_.streams_accepted.add();
+  stats_.tokens_prompt.add(stream.prompt_tokens);
+  if (journal_) {
+    journal_->reserve(stream.id, stream.bytes);
+    put_state(stream);
+  }
+  const bool starts = model.queue.empty() && model.takes_jobs() && model.alone == nullptr;
+  enter(stream, State::queued);
+  auto attachment = Attachment::fresh;
+  for (const ReplyTo& reader : stream.readers) {
+    Accepted accepted = accepted_of(stream, std::exchange(attachment, Attachment::old), now);
+    accepted.queue = starts ? 0 : model.in(State::queued);
+    reply_held(reader, std::move(accepted));
+  }
+  start_queued(model, now);
+}
+
+void Core::open_log(Stream& stream, text::PreparedPrompt& prompt) {
+  Model& model = *stream.model;
   stream.prompt = std::move(prompt.tokens);
   stream.prompt_tokens = static_cast<std::uint32_t>(stream.prompt.size());
   const std::uint32_t room = model.capacity->context_tokens - stream.prompt_tokens;
   stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
   stream.log = std::make_shared<stream::TokenLog>(stream.request.sampling.logprobs);
-  text::TextOptions options = std::move(stream.request.text);
-  std::ranges::move(prompt.stop, std::back_inserter(options.stop));
-  stream.detokenizer.emplace(model.pieces, std::move(options));
-  stats_.streams_accepted.add();
-  stats_.tokens_prompt.add(stream.prompt_tokens);
-  const bool starts = model.queue.empty() && model.takes_jobs();
-  enter(stream, State::queued);
-  reply(stream.reply_to, Accepted{.stream = stream.id,
-                                  .epoch = {1},
-                                  .log = stream.log,
-                                  .pieces = model.pieces,
-                                  .model = model.full_name,
-                                  .prompt_tokens = stream.prompt_tokens,
-                                  .queue = starts ? 0 : model.in(State::queued),
-                                  .created = stream.created});
-  start_queued(model, now);
+  std::ranges::move(prompt.stop, std::back_inserter(stream.request.text.stop));
+  stream.detokenizer.emplace(model.pieces, stream.request.text);
 }
 
-void Core::start_queued(Model& model, TimePoint) {
+void Core::start_queued(Model& model, TimePoint now) {
   SEEDANCE_CHECK(model.queue.size() == model.in(State::queued), "who left the queue is not in it");
-  while (!model.queue.empty() && model.takes_jobs()) {
-    Stream* stream = model.queue.begin()->second;
-    enter(*stream, State::running);
-    stream->start_by = kNever;
-    set_alarm(*stream, stream->orphan_at);
-    effects_.push_back(
-        EngineCommand{model.index, engine::Job{.id = {stream->number},
-                                               .gen = stream->gen,
-                                               .prompt = std::move(stream->prompt),
-                                               .tokens_max = stream->tokens_max,
-                                               .sampling = std::move(stream->request.sampling)}});
+  while (!stalled_ && !left_ && model.takes_jobs()) {
+    Stream* stream = next_to_start(model);
+    if (stream == nullptr) return;
+    start(*stream, now);
   }
+}
+
+// A suspect first, and alone until it has a new token; then by age.
+Core::Stream* Core::next_to_start(Model& model) {
+  if (model.queue.empty() || model.alone != nullptr) return nullptr;
+  if (model.suspects.empty()) return model.queue.begin()->second;
+  if (model.in(State::running) > 0) return nullptr;
+  model.alone = model.queue.at(*model.suspects.begin());
+  return model.alone;
+}
+
+// Fences off whoever had the stream before.
+void Core::raise_generation(Stream& stream) {
+  ++stream.gen.value;
+  const bool server = std::exchange(stream.from_journal, false);
+  if (!journal_) return;
+  using Cause = stream::DriveRecord::Cause;
+  journal_->put(stream::DriveRecord{.stream = stream.id,
+                                    .gen = stream.gen,
+                                    .epoch = stream.epoch,
+                                    .cause = server ? Cause::server : Cause::engine});
+}
+
+void Core::start(Stream& stream, TimePoint) {
+  put_tokens(stream);  // Made under the generation that ends here.
+  enter(stream, State::running);
+  stream.start_by = kNever;
+  set_alarm(stream, stream.orphan_at);
+  if (std::exchange(stream.started, true) || stream.from_journal) raise_generation(stream);
+  std::vector<TokenId> committed;
+  for (Offset at{0}; at < stream.log->appended(); at = at + 1) {
+    committed.push_back(stream.log->token(at));
+  }
+  hold(EngineCommand{stream.model->index, engine::Job{.id = {stream.number},
+                                                      .gen = stream.gen,
+                                                      .prompt = stream.prompt,
+                                                      .committed = std::move(committed),
+                                                      .tokens_max = stream.tokens_max,
+                                                      .sampling = stream.request.sampling}});
 }
 
 }  // namespace seedance::core

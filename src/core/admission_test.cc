@@ -123,7 +123,7 @@ TEST(Admission, ARunningStreamHasNoQueueDeadline) {
 TEST(Admission, ARequestGivenUpBeforeItIsAcceptedNeverRuns) {
   Harness h;
   h.start();
-  h.pass(ReaderGone{h.submit()});
+  h.gone(h.submit());
   h.prepared();
   EXPECT_THAT(h.jobs, IsEmpty());
   EXPECT_THAT(h.refusals, IsEmpty());
@@ -156,7 +156,7 @@ TEST(Admission, ForgetsAtOnceWhoLeavesTheQueue) {
 TEST(Admission, AGivenUpRequestCountsUntilItsPromptIsAnswered) {
   Harness h{{.prepares_max = 1}};
   h.start();
-  h.pass(ReaderGone{h.submit()});
+  h.gone(h.submit());
   h.submit();
   ASSERT_THAT(h.refusals, SizeIs(1));
   EXPECT_EQ(h.refusals.back().code, ErrorCode::overloaded);

@@ -4,6 +4,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -11,6 +12,8 @@
 
 namespace seedance::core {
 namespace {
+
+constexpr Duration kExpireAgain = std::chrono::seconds{1};
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -30,20 +33,31 @@ stream::FinishReason reason_of(engine::JobEnd end) {
 
 }  // namespace
 
-Core::Core(Limits limits, std::vector<ModelConfig> models) : limits_(limits) {
+Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
+           std::optional<JournalStart> journal)
+    : limits_(limits), clocks_(clocks) {
   for (ModelConfig& config : models) {
     auto model = std::make_unique<Model>();
     model->index = {static_cast<std::uint32_t>(models_.size())};
     model->full_name = fmt::format("{}@{}", config.name, config.version);
     model->name = std::move(config.name);
+    model->digest = std::move(config.digest);
     models_.push_back(std::move(model));
   }
+  if (!journal) return;
+  journal_.emplace(journal->limits, journal->recovery);
+  journal_bytes_max_ = journal->limits.bytes_max;
+  for (stream::RecoveredStream& recovered : journal->recovery.streams) {
+    recover(recovered, journal->recovery.lost_tail, clocks_.steady);
+  }
+  publish_counts();
 }
 
 Core::~Core() = default;
 
 void Core::on_message(Message message, TimePoint now) {
   std::visit([&](auto& body) { on(body, now); }, message);
+  settle_drain();
 }
 
 void Core::on_time(TimePoint now) {
@@ -52,20 +66,24 @@ void Core::on_time(TimePoint now) {
     SEEDANCE_CHECK(stream != nullptr, "an alarm is cleared when its stream ends");
     expire(*stream, now);
   }
-  if (now < drain_at_) return;
+  if (now < drain_at_) return settle_drain();
   drain_at_ = kNever;
   // The newest first: who waits is gone before a sequence becomes free.
-  while (!by_number_.empty()) {
-    Stream& stream = *by_number_.rbegin()->second;
-    if (stream.state == State::preparing) {
-      refuse(stream, shutting_down());
-    } else {
-      cancel(stream, now);
+  std::vector<Stream*> active;
+  for (const auto& [number, stream] : active_) active.push_back(stream);
+  for (Stream* stream : active | std::views::reverse) {
+    if (stream->state == State::preparing) {
+      refuse(*stream, shutting_down());
+    } else if (!journal_ || !can_come_back(*stream)) {
+      cancel(*stream, now);
     }
   }
+  left_ = true;
 }
 
 std::optional<Effect> Core::next() {
+  while (effects_.empty() && close_round()) {
+  }
   if (!effects_.empty()) {
     Effect effect = std::move(effects_.front());
     effects_.pop_front();
@@ -82,16 +100,28 @@ TimePoint Core::deadline() const {
 }
 
 bool Core::ready() const {
-  return std::ranges::all_of(
-      models_, [](const auto& model) { return model->engine_up && model->vocabulary_up; });
+  return !stalled_ && std::ranges::all_of(models_, [](const auto& model) {
+    return model->engine_up && model->vocabulary_up;
+  });
 }
 
 bool Core::drained() const {
-  return draining_ && streams_.empty();
+  if (!draining_ || (!active_.empty() && !left_)) return false;
+  const bool written = rounds_.empty() && held_.empty() && touched_.empty() && effects_.empty();
+  return written || (stalled_ && left_);
 }
 
 std::size_t Core::streams_active() const {
-  return streams_.size();
+  return active_.size();
+}
+
+// Whom nobody waits for is left to the journal.
+void Core::settle_drain() {
+  if (!draining_ || left_ || !journal_ || active_.empty()) return;
+  left_ = std::ranges::all_of(active_, [](const auto& entry) {
+    return entry.second->state != State::preparing && entry.second->unread() &&
+           can_come_back(*entry.second);
+  });
 }
 
 // Engines.
@@ -112,26 +142,8 @@ void Core::on(EngineEvent& event, TimePoint now) {
   }
 }
 
-void Core::on(EngineDown& down, TimePoint now) {
-  Model& model = model_of(down.model);
-  model.engine_up = false;
-  std::vector<Stream*> lost;
-  for (const auto& [number, stream] : by_number_) {
-    if (stream->model == &model && stream->state == State::running) lost.push_back(stream);
-  }
-  for (Stream* stream : lost) {
-    finish(
-        *stream, stream::FinishReason::error,
-        Problem{.code = ErrorCode::engine_failed,
-                .message = fmt::format("the engine stopped after {} tokens; try again",
-                                       stream->log->appended().value),
-                .numbers = {{"tokens", static_cast<std::int64_t>(stream->log->appended().value)}},
-                .retry_after_ms = kRetryAfterMs},
-        now);
-  }
-}
-
 void Core::on_step(const engine::Step& step, TimePoint now) {
+  if (left_) return;  // Whoever takes over makes these tokens.
   for (const engine::StepToken& token : step.tokens) {
     Stream* stream = find(token.job.value);
     // Of a stream that ended meanwhile, or of somebody who may not append any more.
@@ -156,13 +168,15 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
     stats_.inter_token_seconds.observe(seconds(now - stream.last_token));
   }
   stream.last_token = now;
+  stream.recovering = false;
+  stream.deaths = stream.lone_deaths = stream.server_starts = 0;
+  Model& model = *stream.model;
+  if (model.alone == &stream) model.alone = nullptr;
   stats_.tokens_generated.add();
   stream.log->append(token.token, stream.visible, now,
                      token.logprobs.empty() ? nullptr : token.logprobs.data());
-  if (!stopped && !ended) {
-    stream.log->commit();
-    return mark_grown(stream);
-  }
+  touch(stream);
+  if (!stopped && !ended) return;
   if (!ended) {
     effects_.push_back(
         EngineCommand{stream.model->index, engine::Cancel{{stream.number}, stream.gen}});
@@ -180,41 +194,40 @@ void Core::on_job_failed(engine::JobFailed& failed, TimePoint now) {
 
 void Core::on(CancelStream& request, TimePoint now) {
   const auto found = streams_.find(request.stream);
-  if (found == streams_.end() || found->second->principal != request.principal) {
-    return reply(
-        request.reply_to,
-        Refused{{.code = ErrorCode::stream_not_found,
-                 .message = fmt::format("there is no running stream {}", to_text(request.stream)),
-                 .param = "stream"}});
+  const bool own = found != streams_.end() && found->second->principal == request.principal;
+  if (!own) {
+    return reply(request.reply_to, Refused{no_stream(request.stream, request.principal)});
   }
-  cancel(*found->second, now);
-  reply(request.reply_to, CancelDone{request.stream});
-}
-
-void Core::on(ReaderGone& gone, TimePoint now) {
-  const auto found = streams_.find(gone.stream);
-  if (found == streams_.end()) return;
-  Stream& stream = *found->second;
-  if (stream.state == State::preparing) return forget(stream);
-  if (stream.request.detach == Detach::cancel) return cancel(stream, now);
-  const bool keep = stream.request.detach == Detach::keep;
-  stream.orphan_at = now + (keep ? limits_.detach_ttl : limits_.orphan_ttl);
-  set_alarm(stream, std::min(stream.start_by, stream.orphan_at));
+  if (found->second->state != State::done) cancel(*found->second, now);
+  reply_held(request.reply_to, CancelDone{request.stream});
 }
 
 void Core::on(Drain& drain, TimePoint now) {
   draining_ = true;
   drain_at_ = drain.deadline;
   std::vector<Stream*> unread;  // Nobody can come back for them.
-  for (const auto& [number, stream] : by_number_) {
-    if (stream->orphan_at != kNever) unread.push_back(stream);
+  for (const auto& [number, stream] : active_) {
+    const bool left = journal_ && can_come_back(*stream);
+    if (stream->orphan_at != kNever && !left) unread.push_back(stream);
   }
   for (Stream* stream : unread) cancel(*stream, now);
   on_time(now);
 }
 
 void Core::expire(Stream& stream, TimePoint now) {
+  if (stream.state == State::done) {
+    if (stream.log->head().done) return expire_kept(stream);
+    return set_alarm(stream, now + kExpireAgain);  // Its end is on its way to the journal.
+  }
   if (stream.orphan_at <= now) return cancel(stream, now);
+  if (stream.recovering) {
+    return finish(stream, stream::FinishReason::error,
+                  Problem{.code = ErrorCode::engine_failed,
+                          .message = "the engine died and no new one could continue the stream in "
+                                     "time; try again later",
+                          .retry_after_ms = kRetryAfterMs},
+                  now);
+  }
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - stream.submitted);
   fail_waiting(stream,
                {.code = ErrorCode::deadline_exceeded,
@@ -247,7 +260,7 @@ void Core::fail_waiting(Stream& stream, Problem problem, TimePoint now) {
 
 void Core::refuse(Stream& stream, Problem problem) {
   stats_.refused.at(static_cast<std::size_t>(problem.code)).add();
-  reply(stream.reply_to, Refused{std::move(problem)});
+  for (const ReplyTo& reader : stream.readers) reply(reader, Refused{problem});
   forget(stream);
 }
 
@@ -262,23 +275,34 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
     timing.queue = timing.ttft - timing.prefill;
     timing.decode = stream.last_token - stream.first_token;
   }
+  stream.ended = now;
+  put_tokens(stream);
   log.append_terminal(
       {.reason = reason,
        .usage = {.prompt_tokens = stream.prompt_tokens, .completion_tokens = tokens},
        .timing = timing,
        .sha256 = sha256_of(log),
        .problem = std::move(problem)});
-  log.commit();
-  mark_grown(stream);
+  if (journal_) {
+    journal_->put(stream::EndRecord{stream.id, stream.gen, {log.appended_terminal(), wall(now)}});
+  }
+  touch(stream);
+  if (stream.model != nullptr && stream.model->alone == &stream) stream.model->alone = nullptr;
   stats_.streams_ended.at(static_cast<std::size_t>(reason)).add();
   stats_.total_seconds.observe(seconds(now - stream.accepted));
-  forget(stream);
+  keep(stream, now + limits_.terminal_ttl);
 }
 
 void Core::forget(Stream& stream) {
   set_alarm(stream, kNever);
   leave(stream);
+  remove_readers(stream);
+  if (!stream.request.key.empty()) {
+    keys_.erase({stream.principal.tenant, stream.request.key});
+  }
   by_number_.erase(stream.number);
+  active_.erase(stream.number);
+  done_.erase(stream.number);
   streams_.erase(StreamId{stream.id});
   publish_counts();
 }
@@ -287,16 +311,24 @@ void Core::forget(Stream& stream) {
 
 void Core::enter(Stream& stream, State state) {
   leave(stream);
-  Model& model = *stream.model;
-  ++model.count.at(static_cast<std::size_t>(state));
-  if (state == State::queued) model.queue.emplace(stream.number, &stream);
   stream.state = state;
+  if (stream.model != nullptr) {
+    Model& model = *stream.model;
+    ++model.count.at(static_cast<std::size_t>(state));
+    if (state == State::queued) {
+      model.queue.emplace(stream.number, &stream);
+      if (stream.suspect()) model.suspects.insert(stream.number);
+    }
+  }
   publish_counts();
 }
 
 void Core::leave(Stream& stream) {
+  if (stream.model == nullptr) return;
   --stream.model->count.at(static_cast<std::size_t>(stream.state));
-  if (stream.state == State::queued) stream.model->queue.erase(stream.number);
+  if (stream.state != State::queued) return;
+  stream.model->queue.erase(stream.number);
+  stream.model->suspects.erase(stream.number);
 }
 
 void Core::publish_counts() {
@@ -308,6 +340,7 @@ void Core::publish_counts() {
   stats_.streams_preparing.set(total(State::preparing));
   stats_.streams_queued.set(total(State::queued));
   stats_.streams_running.set(total(State::running));
+  stats_.streams_kept.set(static_cast<std::int64_t>(done_.size()));
 }
 
 void Core::set_alarm(Stream& stream, TimePoint at) {
@@ -316,14 +349,23 @@ void Core::set_alarm(Stream& stream, TimePoint at) {
   if (at != kNever) alarms_.emplace(at, stream.number);
 }
 
-void Core::mark_grown(Stream& stream) {
-  if (stream.grown_in == wake_round_) return;
-  stream.grown_in = wake_round_;
-  grown_[stream.reply_to.edge].push_back(stream.id);
+void Core::wake(Stream& stream) {
+  if (std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
+  std::vector<EdgeId> told;
+  for (const ReplyTo& reader : stream.readers) {
+    if (std::ranges::find(told, reader.edge) != told.end()) continue;
+    told.push_back(reader.edge);
+    grown_[reader.edge].push_back(stream.id);
+  }
 }
 
-void Core::reply(const ReplyTo& to, std::variant<Accepted, Refused, CancelDone> body) {
+void Core::reply(const ReplyTo& to, ReplyBody body) {
   effects_.push_back(Reply{.to = to, .body = std::move(body)});
+}
+
+// Behind what the reply depends on, in the journal.
+void Core::reply_held(const ReplyTo& to, ReplyBody body) {
+  hold(Reply{.to = to, .body = std::move(body)});
 }
 
 Core::Model* Core::find_model(std::string_view name) {

@@ -16,6 +16,8 @@
 #include "base/time.h"
 #include "core/messages.h"
 #include "core/stats.h"
+#include "stream/journal.h"
+#include "stream/journal_recovery.h"
 
 namespace seedance::core {
 
@@ -23,18 +25,49 @@ struct Limits {
   std::uint32_t streams_queued_max = 1024;  // Per model: accepted, not yet in the engine.
   std::uint32_t prepares_max = 256;         // Per model: prompts at the vocabulary process.
   Duration queue_wait_max = std::chrono::seconds{60};  // Deadline of a request that names none.
-  Duration orphan_ttl = std::chrono::seconds{10};
-  Duration detach_ttl = std::chrono::seconds{300};
+  Duration orphan_ttl = std::chrono::seconds{10};      // Without readers, if none can come back.
+  Duration detach_ttl = std::chrono::seconds{300};     // Without readers, if one can.
+  Duration terminal_ttl = std::chrono::seconds{600};   // Kept after its end.
+  Duration acked_ttl = std::chrono::seconds{10};       // The same, once its reader has it all.
+  Duration recovery_wait_max = std::chrono::seconds{300};  // For a new engine after a death.
+  std::uint32_t streams_kept_max = 100'000;                // After their end.
+  std::uint32_t readers_max = 64;                          // Of one stream at the same time.
+  std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
 };
+
+// A stream that is redriven this often by server starts without a new token, or
+// whose engine dies this often while it runs alone, ends with engine_failed.
+inline constexpr std::uint32_t kServerStartsMax = 3;
+inline constexpr std::uint32_t kLoneDeathsMax = 2;
+// Deaths of its engine without a new token until a stream has to run alone.
+inline constexpr std::uint32_t kSuspectDeaths = 2;
 
 struct ModelConfig {
   std::string name;
   std::uint32_t version = 1;
+  std::string digest = {};  // Of the weights: a journalled stream is continued on no others.
+};
+
+// One moment on both clocks. The core tells wall time by it and the steady clock,
+// so that nothing in a log jumps when the machine's clock is set.
+struct Clocks {
+  TimePoint steady;
+  WallTime wall;
+};
+
+// The journal to go on with, and what it holds.
+struct JournalStart {
+  stream::JournalLimits limits;
+  stream::Recovery recovery;
 };
 
 // Streams' lives: admits requests, has them prepared, queues them, gives jobs to
-// engines, turns steps into committed records, ends every stream exactly once.
+// engines, turns steps into committed records, ends every stream exactly once,
+// and keeps it for a while for readers that come back.
+//
+// With a journal, everything that happened until the owner drained next() is one
+// batch; what a client could see of it is held back until JournalWritten.
 //
 // Sans-IO: the owner passes each message with the time, then carries out next()
 // until it is empty, and comes back no later than deadline(). Knows no socket,
@@ -42,7 +75,9 @@ struct ModelConfig {
 // may be read from others.
 class Core {
  public:
-  Core(Limits limits, std::vector<ModelConfig> models);
+  // Without a journal, streams live as long as the core.
+  Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks = {},
+       std::optional<JournalStart> journal = std::nullopt);
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -56,9 +91,10 @@ class Core {
 
   TimePoint deadline() const;
 
-  // Every engine has said Ready and is up.
+  // Every engine has said Ready and is up, and the journal is being written.
   bool ready() const;
-  // Draining, and no stream is left.
+  // Draining, nothing waits for the journal, and no stream is left that is not
+  // left to it.
   bool drained() const;
   std::size_t streams_active() const;
 
@@ -66,18 +102,37 @@ class Core {
   const Stats& stats() const { return stats_; }
 
  private:
-  enum class State : std::uint8_t { preparing, queued, running };
+  enum class State : std::uint8_t { preparing, queued, running, done };
   struct Stream;
   struct Model;
 
-  void on(Submit& submit, TimePoint now);
+  // What waits for one batch of the journal.
+  struct Round {
+    std::uint64_t batch = 0;
+    std::vector<Effect> effects = {};
+    struct Growth {
+      std::uint64_t stream = 0;
+      std::shared_ptr<stream::TokenLog> log;  // Shared with the stream, which may be gone by then.
+      stream::Head head;
+    };
+    std::vector<Growth> growths = {};
+  };
+
+  // Of several messages each; core.cc unless said.
+  void on(Submit& submit, TimePoint now);  // admission.cc
+  void on(Attach& attach, TimePoint now);  // readers.cc
+  void on(Acknowledge& acknowledge, TimePoint now);
+  void on(ListStreams& list, TimePoint now);
   void on(CancelStream& cancel, TimePoint now);
   void on(ReaderGone& gone, TimePoint now);
   void on(VocabularyEvent& event, TimePoint now);
   void on(VocabularyDown& down, TimePoint now);
   void on(EngineEvent& event, TimePoint now);
-  void on(EngineDown& down, TimePoint now);
+  void on(EngineDown& down, TimePoint now);  // redrive.cc
   void on(Drain& drain, TimePoint now);
+  void on(JournalWritten& written, TimePoint now);  // rounds.cc
+  void on(JournalStalled& stalled, TimePoint now);
+  void on(JournalFlows& flows, TimePoint now);
 
   void on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now);
   void on_step(const engine::Step& step, TimePoint now);
@@ -87,39 +142,99 @@ class Core {
   std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
   std::optional<Problem> why_full(const Model& model) const;
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
+  std::optional<Problem> why_no_space(std::uint64_t bytes) const;
+  static std::uint64_t bytes_of(const Stream& stream, const text::PreparedPrompt& prompt);
   Model* find_model(std::string_view name);
   Model& model_of(ModelIndex index);
   Stream* find(std::uint64_t number);
+  Stream* find(StreamId id, const Principal& principal);
+  bool attach_by_key(Submit& submit, TimePoint now);
   void accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now);
+  void open_log(Stream& stream, text::PreparedPrompt& prompt);
   void start_queued(Model& model, TimePoint now);
+  Stream* next_to_start(Model& model);
+  void start(Stream& stream, TimePoint now);
+  void raise_generation(Stream& stream);
   void enter(Stream& stream, State state);
   static void leave(Stream& stream);  // Its state.
   void publish_counts();
 
-  // Each destroys the stream.
+  // Readers.
+  void add_reader(Stream& stream, const ReplyTo& reader);
+  void remove_readers(Stream& stream);
+  void on_unread(Stream& stream, TimePoint now);
+  enum class Attachment : std::uint8_t { fresh, old };
+  Accepted accepted_of(const Stream& stream, Attachment attachment, TimePoint now) const;
+  StreamSummary summary_of(const Stream& stream) const;
+  StreamState state_of(const Stream& stream) const;
+  static bool can_come_back(const Stream& stream);
+  Problem no_stream(StreamId id, const Principal& principal) const;
+
+  // Recovery.
+  void recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint now);
+  std::optional<Problem> why_not_continued(const Stream& stream) const;
+  std::shared_ptr<stream::TokenLog> log_of(const stream::StateRecord& state,
+                                           bool with_logprobs) const;
+  void resume_recovered(Model& model, TimePoint now);
+  bool replay(Stream& stream, TimePoint now);
+  void requeue(Stream& stream, TimePoint now);
+
+  // Rounds.
+  void hold(Effect effect);
+  void put_tokens(Stream& stream);  // Those that are not in the journal yet.
+  void put_state(Stream& stream);
+  void touch(Stream& stream);
+  bool close_round();
+  void release(Round& round);
+  void tend_journal();
+  WallTime wall(TimePoint at) const { return clocks_.wall + (at - clocks_.steady); }
+  TimePoint steady(WallTime at) const { return clocks_.steady + (at - clocks_.wall); }
+
+  // Ends. `refuse` and `forget` destroy the stream.
   void refuse(Stream& stream, Problem problem);
   void finish(Stream& stream, stream::FinishReason reason, std::optional<Problem> problem,
               TimePoint now);
   void cancel(Stream& stream, TimePoint now);
   void fail_waiting(Stream& stream, Problem problem, TimePoint now);
+  void keep(Stream& stream, TimePoint until);
+  void expire_kept(Stream& stream);
   void forget(Stream& stream);
 
   void expire(Stream& stream, TimePoint now);
   void set_alarm(Stream& stream, TimePoint at);
-  void mark_grown(Stream& stream);
-  void reply(const ReplyTo& to, std::variant<Accepted, Refused, CancelDone> body);
+  void wake(Stream& stream);
+  void reply(const ReplyTo& to, ReplyBody body);
+  void reply_held(const ReplyTo& to, ReplyBody body);
+  void settle_drain();
 
   const Limits limits_;
+  const Clocks clocks_;
   std::vector<std::unique_ptr<Model>> models_;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
-  std::map<std::uint64_t, Stream*> by_number_;            // In the order of their requests.
+  std::unordered_map<std::uint64_t, Stream*> by_number_;
+  std::map<std::uint64_t, Stream*> active_;  // Not done, in the order of their requests.
+  std::map<std::uint64_t, Stream*> done_;    // Kept after their end, in the same order.
+  std::map<std::pair<std::string, std::string>, StreamId> keys_;  // By tenant and key.
+  std::map<ReplyTo, Stream*> readers_;
   std::set<std::pair<TimePoint, std::uint64_t>> alarms_;  // When, and the stream's number.
   std::uint64_t last_number_ = 0;  // Names a stream to engines and vocabularies: job id and ticket.
+  std::deque<std::pair<StreamId, std::string>> expired_;  // Lately, and their tenants.
   TimePoint drain_at_ = kNever;
   bool draining_ = false;
+  bool left_ = false;  // What is active now is left to the journal.
+
+  std::optional<stream::Journal> journal_;
+  std::uint64_t journal_bytes_max_ = 0;
+  std::uint64_t kept_bytes_ = 0;        // About what ended streams take in the journal.
+  stream::TokensRecord tokens_record_;  // Scratch.
+  std::optional<Problem> stalled_;      // Why the journal does not flow.
+  std::deque<Round> rounds_;            // At the journal, oldest first.
+  std::vector<Effect> held_;            // For the round being collected.
+  std::vector<std::uint64_t> touched_;  // Streams whose logs grew in it, by number.
 
   std::deque<Effect> effects_;
   std::map<EdgeId, std::vector<StreamId>> grown_;
+  std::uint64_t round_ = 1;  // Being collected.
   std::uint64_t wake_round_ = 1;
 
   Stats stats_;

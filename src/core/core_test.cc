@@ -171,7 +171,7 @@ TEST(Core, AStreamWithoutReaderRunsOnForItsGrace) {
   Harness h;
   h.start(4);
   for (const Detach detach : {Detach::automatic, Detach::keep, Detach::cancel}) {
-    h.pass(ReaderGone{h.run({.detach = detach})});
+    h.gone(h.run({.detach = detach, .surface = Surface::chat}));
   }
   EXPECT_EQ(h.terminal(2).reason, stream::FinishReason::cancelled);
   h.say(h.jobs[0], "on");
@@ -181,24 +181,6 @@ TEST(Core, AStreamWithoutReaderRunsOnForItsGrace) {
   EXPECT_FALSE(h.accepted(1).log->head().done);
   h.advance(seconds{290});
   EXPECT_EQ(h.terminal(1).reason, stream::FinishReason::cancelled);
-}
-
-TEST(Core, ADeadEngineEndsItsStreamsAndNoOthers) {
-  Harness h;
-  h.start(1);
-  for (int i = 0; i < 3; ++i) h.run();
-  h.say(h.jobs[0], "abc");
-  h.pass(EngineDown{kModel});
-  EXPECT_EQ(h.terminal(0).problem->code, ErrorCode::engine_failed);
-  EXPECT_EQ(h.terminal(1).problem->code, ErrorCode::engine_failed);
-  EXPECT_EQ(h.text(0), "abc");
-  EXPECT_FALSE(h.core.ready());
-  EXPECT_THAT(h.jobs, SizeIs(2));
-  h.run();  // Waits for the new engine.
-  h.start(1);
-  EXPECT_THAT(h.jobs, SizeIs(4));
-  EXPECT_TRUE(h.core.ready());
-  EXPECT_EQ(h.core.stats().engine_restarts.value(), 1U);
 }
 
 TEST(Core, AJobThatFailsEndsItsStreamAlone) {
@@ -216,7 +198,7 @@ TEST(Core, AJobThatFailsEndsItsStreamAlone) {
 TEST(Core, ADrainWaitsForNoStreamThatNobodyReads) {
   Harness h;
   h.start();
-  h.pass(ReaderGone{h.run({.detach = Detach::keep})});
+  h.gone(h.run({.detach = Detach::keep}));
   h.run();
   h.pass(Drain{kStart + seconds{5}});
   EXPECT_EQ(h.terminal(0).reason, stream::FinishReason::cancelled);
@@ -264,17 +246,6 @@ TEST(Core, AStopStringInTheLastReplacedBytesCounts) {
       {{.job = h.jobs[0].id, .gen = h.jobs[0].gen, .token = kHalf, .end = engine::JobEnd::length}});
   EXPECT_EQ(h.text(), "a");
   EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
-}
-
-TEST(Core, EndsStreamsInTheOrderOfTheirRequests) {
-  Harness h;
-  h.start(16);
-  std::vector<StreamId> ids;
-  for (int i = 0; i < 16; ++i) ids.push_back(h.run());
-  h.wakes.clear();
-  h.pass(EngineDown{kModel});
-  ASSERT_THAT(h.wakes, SizeIs(1));
-  EXPECT_EQ(h.wakes[0].streams, ids);
 }
 
 TEST(Core, ADrainStartsNothingAtItsDeadline) {

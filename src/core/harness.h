@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <deque>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,10 +34,37 @@ inline text::PieceTable letters() {
   return table;
 }
 
+enum class Writing : std::uint8_t { at_once, by_hand };
+
 // A core, and everything that it asked for, sorted by kind.
 class Harness {
  public:
-  explicit Harness(Limits limits = {}) : core{limits, {{.name = "letters"}}} {}
+  // Without a journal.
+  explicit Harness(Limits limits = {}) : core{limits, {{.name = "letters"}}, kClocks} {}
+
+  // With one, that goes on behind `disk`: the bytes of its segments by number.
+  explicit Harness(std::map<std::uint32_t, std::string> disk, Writing how = Writing::at_once,
+                   Limits limits = {}, stream::JournalLimits journal = {})
+      : core{limits,
+             {{.name = "letters", .digest = "d"}},
+             kClocks,
+             JournalStart{journal, recovered(disk)}},
+        segments{std::move(disk)},
+        writing{how} {
+    drain();
+  }
+
+  static stream::Recovery recovered(const std::map<std::uint32_t, std::string>& disk) {
+    stream::JournalReader reader{{}};
+    for (const auto& [number, bytes] : disk) {
+      const auto counted = reader.on_segment(number, as_bytes(bytes));
+      EXPECT_TRUE(counted) << counted.error().detail;
+    }
+    return reader.finish();
+  }
+
+  // The journal has written all that it was asked to.
+  void written() { pass(JournalWritten{last_batch}); }
 
   void pass(Message message) {
     core.on_message(std::move(message), now);
@@ -52,15 +81,25 @@ class Harness {
                                            .sequences_max = sequences,
                                            .vocabulary_size = 28}});
   }
-  StreamId submit(GenerateRequest request = {}) {
+  StreamId submit(GenerateRequest request = {}, stream::Sha256 body = {}) {
     const StreamId id{1, ++last_};
-    pass(Submit{.reply_to = {.request = last_},
+    pass(Submit{.reply_to = reader(id),
                 .principal = {},
                 .stream = id,
                 .entropy = 77,
                 .wall = {},
+                .body = body,
                 .request = std::move(request)});
     return id;
+  }
+  static ReplyTo reader(StreamId submitted) { return {.request = submitted.low}; }
+  void gone(StreamId submitted) { pass(ReaderGone{reader(submitted)}); }
+  void attach(StreamId stream, Offset from = {}, std::optional<Epoch> epoch = Epoch{1}) {
+    pass(Attach{.reply_to = {.request = ++last_},
+                .principal = {},
+                .stream = stream,
+                .from = from,
+                .epoch = epoch});
   }
   void prepared(std::size_t tokens = 3, std::vector<std::string> stop = {}) {
     ASSERT_FALSE(prepares.empty());
@@ -109,11 +148,34 @@ class Harness {
   std::deque<Prepare> prepares;
   std::vector<engine::Job> jobs;
   std::vector<engine::Cancel> cancels;
+  std::vector<Resumed> resumed;
+  std::vector<StreamList> lists;
+  std::map<std::uint32_t, std::string> segments;  // What the journal holds.
+  std::vector<std::uint32_t> removed;
+  std::uint64_t last_batch = 0;
+  Writing writing = Writing::at_once;
 
  private:
+  static constexpr Clocks kClocks{kStart, WallTime{std::chrono::hours{500'000}}};
+
   void drain() {
-    while (auto effect = core.next()) std::visit([this](auto& body) { take(body); }, *effect);
+    while (auto effect = core.next()) {
+      std::visit([this](auto& body) { take(body); }, *effect);
+    }
   }
+  void take(JournalAppend& append) {
+    std::string& segment = segments[append.write.segment];
+    if (segment.empty()) stream::encode(stream::SegmentHeader{append.write.segment}, segment);
+    segment += append.write.bytes;
+    last_batch = append.write.batch;
+    if (writing == Writing::at_once) core.on_message(JournalWritten{last_batch}, now);
+  }
+  void take(JournalRemove& remove) {
+    segments.erase(remove.segment);
+    removed.push_back(remove.segment);
+  }
+  void take(Resumed& body) { resumed.push_back(std::move(body)); }
+  void take(StreamList& body) { lists.push_back(std::move(body)); }
   void take(Reply& reply) {
     std::visit([this](auto& body) { take(body); }, reply.body);
   }

@@ -49,7 +49,7 @@ struct ReplyTo {
   ConnectionId connection;
   std::uint64_t request = 0;  // The edge's number for the request, unique per connection.
 
-  friend bool operator==(const ReplyTo&, const ReplyTo&) = default;
+  friend constexpr auto operator<=>(const ReplyTo&, const ReplyTo&) = default;
 };
 
 // What becomes of a stream that nobody reads any more.
@@ -105,8 +105,8 @@ struct Attach {
   ReplyTo reply_to;
   Principal principal;
   StreamId stream;
-  Offset from;                        // The token wanted next.
-  std::optional<Epoch> epoch = {};    // Of the log that the reader knows; required when from > 0.
+  Offset from;                      // The token wanted next.
+  std::optional<Epoch> epoch = {};  // Of the log that the reader knows; required when from > 0.
 };
 
 // The reader has everything up to `from`, behind the end: counts only at the total

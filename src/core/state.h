@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,15 @@ Problem shutting_down();
 struct Core::Stream {
   StreamId id;
   std::uint64_t number = 0;
-  ReplyTo reply_to;
   Principal principal;
   Model* model = nullptr;
+  std::string model_name;  // name@version; also when there is no such model any more.
+  std::string digest;      // Of that model's weights.
   State state = State::preparing;
-  Generation gen{1};
+  Epoch epoch{1};
+  Generation gen{1};  // Who may append: its last job.
   GenerateRequest request;
+  stream::Sha256 body{};
   std::vector<TokenId> prompt;
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens_max = 0;
@@ -35,23 +39,39 @@ struct Core::Stream {
   std::optional<text::Detokenizer> detokenizer;
   std::string visible;  // Scratch: what one token made visible.
 
+  std::vector<ReplyTo> readers;  // Until its end is committed.
+  Offset journalled;             // Tokens that were put into the journal.
+  std::uint64_t bytes = 0;       // About what it may become in the journal.
   WallTime created;
   TimePoint submitted;
   TimePoint accepted;
   TimePoint first_token;
   TimePoint last_token;
+  TimePoint ended;
   Duration prefill{};
 
   TimePoint start_by = kNever;   // To be running by.
   TimePoint orphan_at = kNever;  // Nobody reads it: ends then.
   TimePoint alarm = kNever;      // Its entry in alarms_.
+  std::uint64_t touched_in = 0;  // The round that already holds its growth.
   std::uint64_t grown_in = 0;    // The wake round that already holds it.
+
+  std::uint32_t deaths = 0;       // Of its engine since its last token.
+  std::uint32_t lone_deaths = 0;  // Of these, while it ran alone.
+  std::uint32_t server_starts = 0;
+  bool recovering = false;    // Until its next token.
+  bool started = false;       // It was given to an engine before.
+  bool from_journal = false;  // The server started since its last job.
+
+  bool unread() const { return readers.empty(); }
+  bool suspect() const { return deaths >= kSuspectDeaths; }
 };
 
 struct Core::Model {
   ModelIndex index;
   std::string name;       // As clients ask for it.
   std::string full_name;  // name@version.
+  std::string digest;
   // Shared by all streams of the model, also while a new vocabulary process starts.
   std::shared_ptr<const text::PieceTable> pieces;
   bool vocabulary_up = false;
@@ -60,7 +80,9 @@ struct Core::Model {
   // Prompts at the vocabulary process: those of requests given up meanwhile too.
   std::uint32_t prepares = 0;
   std::map<std::uint64_t, Stream*> queue;  // Those in State::queued, by number.
-  std::array<std::uint32_t, 3> count{};    // Streams by State.
+  std::set<std::uint64_t> suspects;        // Of those in the queue: each has to run alone.
+  Stream* alone = nullptr;                 // A suspect that runs.
+  std::array<std::uint32_t, 4> count{};    // Streams by State.
 
   std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
 
@@ -70,7 +92,7 @@ struct Core::Model {
     return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
   }
 
-  bool takes_jobs() const { return engine_up && in(State::running) < jobs_max(); }
+  bool takes_jobs() const { return engine_up && pieces && in(State::running) < jobs_max(); }
 };
 
 }  // namespace seedance::core

@@ -32,6 +32,14 @@ void append_text(std::string& out, const Stats& stats) {
                  stats.tokens_generated.value());
   append_counter(out, "seedance_engine_restarts_total",
                  "Engines that became ready again after a death.", stats.engine_restarts.value());
+  append_counter(out, "seedance_stream_redrives_total",
+                 "Streams that an engine took over after the death of another.",
+                 stats.redrives.value());
+  append_counter(out, "seedance_streams_recovered_total",
+                 "Streams that were in the journal when the server started.",
+                 stats.streams_recovered.value());
+  append_gauge(out, "seedance_streams_kept", "Streams that ended and can still be read.",
+               static_cast<double>(stats.streams_kept.value()));
   append_gauge(out, "seedance_streams_preparing", "Requests at a vocabulary process.",
                static_cast<double>(stats.streams_preparing.value()));
   append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",

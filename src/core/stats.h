@@ -20,9 +20,12 @@ struct Stats {
   observe::Counter tokens_prompt;
   observe::Counter tokens_generated;
   observe::Counter engine_restarts;
+  observe::Counter redrives;           // Streams given to an engine again after a death.
+  observe::Counter streams_recovered;  // Found in the journal when the server started.
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
   observe::Gauge streams_running;
+  observe::Gauge streams_kept;
   observe::Histogram queue_seconds;
   observe::Histogram prefill_seconds;
   observe::Histogram ttft_seconds;

@@ -21,9 +21,10 @@ void TokenLog::append_terminal(Terminal terminal) {
   terminal_ = std::move(terminal);
 }
 
-void TokenLog::commit() {
-  const std::uint64_t done = terminal_ ? 1 : 0;
-  published_.store(2 * tokens_.size() + done, std::memory_order_release);
+void TokenLog::commit(Head head) {
+  SEEDANCE_CHECK(head.end <= appended(), "only what was appended is committed");
+  SEEDANCE_CHECK(!head.done || terminal_, "the terminal record is committed behind its append");
+  published_.store(2 * head.end.value + (head.done ? 1 : 0), std::memory_order_release);
 }
 
 Head TokenLog::head() const {

@@ -50,12 +50,18 @@ class TokenLog {
   // After this nothing is appended. At most once.
   void append_terminal(Terminal terminal);
 
-  // Shows everything appended so far to the readers.
-  void commit();
+  // Shows what was appended up to `head` to the readers. Heads only grow.
+  void commit(Head head);
+  // Shows everything.
+  void commit() { commit(appended_head()); }
 
   Offset appended() const { return {tokens_.size()}; }
+  Head appended_head() const { return {.end = appended(), .done = terminal_.has_value()}; }
+  // Only behind append_terminal().
+  const Terminal& appended_terminal() const { return *terminal_; }
 
-  // Readers. Every offset given must be at most head().end.
+  // Readers. Every offset given must be at most head().end; the writer's may be
+  // at most appended().
 
   Head head() const;
   TokenId token(Offset at) const { return tokens_[at.value]; }

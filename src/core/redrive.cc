@@ -1,0 +1,204 @@
+// The part of Core that continues streams: after the death of an engine, and after
+// that of the server.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "core/run_request.h"
+#include "core/state.h"
+
+namespace seedance::core {
+namespace {
+
+Problem poisonous(std::uint32_t times, std::uint64_t tokens) {
+  return {.code = ErrorCode::engine_failed,
+          .message = fmt::format("the engine died {} times on this stream, which ran alone, after "
+                                 "{} tokens; the request is not tried again",
+                                 times, tokens),
+          .numbers = {{"deaths", times}, {"tokens", static_cast<std::int64_t>(tokens)}}};
+}
+
+}  // namespace
+
+// An engine's death is charged to all who ran: a new token clears the charge; who is
+// charged twice runs alone; only who dies alone, again and again, fails.
+void Core::on(EngineDown& down, TimePoint now) {
+  Model& model = model_of(down.model);
+  model.engine_up = false;
+  std::vector<Stream*> lost;
+  for (const auto& [number, stream] : active_) {
+    if (stream->model == &model && stream->state == State::running) lost.push_back(stream);
+  }
+  for (Stream* stream : lost) {
+    ++stream->deaths;
+    const bool alone = stream == std::exchange(model.alone, nullptr);
+    if (alone && ++stream->lone_deaths >= kLoneDeathsMax) {
+      finish(*stream, stream::FinishReason::error,
+             poisonous(stream->deaths, stream->log->appended().value), now);
+    } else {
+      requeue(*stream, now);
+    }
+  }
+}
+
+void Core::requeue(Stream& stream, TimePoint now) {
+  stats_.redrives.add();
+  stream.recovering = true;
+  stream.start_by = now + limits_.recovery_wait_max;
+  set_alarm(stream, std::min(stream.start_by, stream.orphan_at));
+  enter(stream, State::queued);
+}
+
+void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint now) {
+  stream::StreamHeader& header = recovered.state.header;
+  auto owned = std::make_unique<Stream>();
+  Stream& stream = *owned;
+  stream.id = header.stream;
+  stream.number = ++last_number_;
+  stream.principal.tenant = std::move(header.tenant);
+  stream.model = find_model(header.model);
+  stream.model_name = std::move(header.model);
+  stream.digest = std::move(header.model_digest);
+  stream.epoch = header.epoch;
+  stream.gen = header.gen;
+  stream.body = header.body;
+  stream.created = header.created;
+  stream.prompt_tokens = header.prompt_tokens;
+  stream.bytes = recovered.bytes;
+  stream.server_starts = recovered.server_starts;
+  stream.accepted = stream.submitted = steady(header.created);
+  stream.from_journal = stream.recovering = true;
+  if (auto request = decode_run_request(as_bytes(header.request))) {
+    stream.prompt = std::move(request->prompt);
+    stream.tokens_max = request->tokens_max;
+    stream.request.sampling = std::move(request->sampling);
+    stream.request.text = std::move(request->text);
+    stream.request.detach = request->detach;
+    stream.request.surface = request->surface;
+    stream.request.include_usage = request->include_usage;
+  }
+  stream.request.key = std::move(header.key);
+  stream.log = log_of(recovered.state, header.with_logprobs);
+  stream.journalled = stream.log->appended();
+  if (stream.log->appended() > Offset{0}) {
+    stream.first_token = stream.log->time({0});
+    stream.last_token = stream.log->time({stream.log->appended().value - 1});
+  }
+  if (!stream.request.key.empty()) {
+    keys_.emplace(std::pair{stream.principal.tenant, stream.request.key}, stream.id);
+  }
+  by_number_.emplace(stream.number, &stream);
+  active_.emplace(stream.number, &stream);
+  streams_.emplace(stream.id, std::move(owned));
+  stats_.streams_recovered.add();
+  if (stream.model != nullptr) {
+    ++stream.model->count.at(static_cast<std::size_t>(State::preparing));
+  }
+  if (recovered.state.ended) {
+    const Duration left = recovered.state.ended->at + limits_.terminal_ttl - wall(now);
+    stream.ended = steady(recovered.state.ended->at);
+    return keep(stream, now + std::clamp(left, Duration::zero(), limits_.terminal_ttl));
+  }
+  if (auto problem = why_not_continued(stream)) {
+    return finish(stream, stream::FinishReason::error, *std::move(problem), now);
+  }
+  if (!can_come_back(stream)) {
+    return finish(stream, stream::FinishReason::cancelled, std::nullopt, now);
+  }
+  if (lost_tail) {
+    ++stream.epoch.value;
+    put_state(stream);
+  }
+  stream.start_by = now + limits_.recovery_wait_max;
+  set_alarm(stream, stream.start_by);
+  enter(stream, State::queued);
+}
+
+std::shared_ptr<stream::TokenLog> Core::log_of(const stream::StateRecord& state,
+                                               bool with_logprobs) const {
+  auto log = std::make_shared<stream::TokenLog>(with_logprobs);
+  const stream::Tokens& tokens = state.tokens;
+  std::string_view text = tokens.text;
+  for (std::size_t i = 0; i < tokens.ids.size(); ++i) {
+    const bool scored = i < tokens.logprobs.size();
+    log->append(tokens.ids[i], text.substr(0, tokens.text_bytes[i]), steady(tokens.times[i]),
+                scored ? &tokens.logprobs[i] : nullptr);
+    text.remove_prefix(tokens.text_bytes[i]);
+  }
+  if (state.ended) log->append_terminal(state.ended->terminal);
+  log->commit();
+  return log;
+}
+
+std::optional<Problem> Core::why_not_continued(const Stream& stream) const {
+  const auto failed = [](std::string message) {
+    return Problem{.code = ErrorCode::engine_failed, .message = std::move(message)};
+  };
+  if (stream.model == nullptr) {
+    return failed(fmt::format("the server started again without model '{}'", stream.model_name));
+  }
+  if (stream.model->digest != stream.digest) {
+    return failed(
+        fmt::format("the server started again with other weights as '{}'", stream.model_name));
+  }
+  if (stream.prompt.empty()) return failed("the stream's request cannot be read any more");
+  if (stream.server_starts >= kServerStartsMax) {
+    return failed(
+        fmt::format("the server started {} times without a new token of this stream; it "
+                    "is not tried again",
+                    stream.server_starts));
+  }
+  return std::nullopt;
+}
+
+// The vocabulary is there: recovered streams get the state that their tokens left.
+void Core::resume_recovered(Model& model, TimePoint now) {
+  std::vector<Stream*> waiting;
+  for (const auto& [number, stream] : model.queue) {
+    if (!stream->detokenizer) waiting.push_back(stream);
+  }
+  for (Stream* stream : waiting) {
+    if (!replay(*stream, now)) continue;
+    if (stream->unread()) {
+      stream->orphan_at = now + limits_.detach_ttl;
+      set_alarm(*stream, std::min(stream->start_by, stream->orphan_at));
+    }
+  }
+}
+
+// False when it ended with it: its last token was the last.
+bool Core::replay(Stream& stream, TimePoint now) {
+  const stream::TokenLog& log = *stream.log;
+  stream.detokenizer.emplace(stream.model->pieces, stream.request.text);
+  const Offset end = log.appended();
+  bool same = true;
+  std::optional<stream::FinishReason> reason;
+  for (Offset at{0}; at < end && same && !reason; at = at + 1) {
+    stream.visible.clear();
+    const TokenId token = log.token(at);
+    stream.detokenizer->feed(token, stream.visible);
+    if (stream.detokenizer->state() == text::Detokenizer::State::stopped ||
+        stream.model->pieces->kind(token) == text::PieceKind::end) {
+      reason = stream::FinishReason::stop;
+    } else if (at + 1 == Offset{stream.tokens_max}) {
+      reason = stream::FinishReason::length;
+    }
+    if (reason) stream.detokenizer->finish(stream.visible);
+    std::string known;
+    log.append_text(at, at + 1, known);
+    same = known == stream.visible && (!reason || at + 1 == end);
+  }
+  if (!same) {
+    finish(stream, stream::FinishReason::error,
+           Problem{.code = ErrorCode::engine_failed,
+                   .message = "the server started again with another vocabulary"},
+           now);
+  } else if (reason) {
+    finish(stream, *reason, std::nullopt, now);
+  }
+  return same && !reason;
+}
+
+}  // namespace seedance::core

@@ -1,0 +1,322 @@
+// Streams outlive engines and servers.
+#include <gmock/gmock.h>
+
+#include "core/harness.h"
+
+namespace seedance::core {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// The engine dies, and a new one is there.
+void replace_engine(Harness& h, std::uint32_t sequences = 2) {
+  h.pass(EngineDown{kModel});
+  h.start(sequences);
+}
+
+TEST(Redrive, ANewEngineContinuesBehindTheCommittedTokens) {
+  Harness h;
+  h.start();
+  h.run();
+  h.say(h.jobs[0], "ab");
+  h.pass(EngineDown{kModel});
+  EXPECT_FALSE(h.core.ready());
+  h.say(h.jobs[0], "x");  // Of the dead one.
+  h.start();
+  ASSERT_THAT(h.jobs, SizeIs(2));
+  EXPECT_EQ(h.jobs[1].id, h.jobs[0].id);
+  EXPECT_EQ(h.jobs[1].gen, Generation{2});
+  EXPECT_THAT(h.jobs[1].committed, ElementsAre(letter('a'), letter('b')));
+  EXPECT_EQ(h.jobs[1].prompt, h.jobs[0].prompt);
+  EXPECT_EQ(h.jobs[1].sampling, h.jobs[0].sampling);
+  h.say(h.jobs[0], "y");  // Of an older generation.
+  h.say(h.jobs[1], "cd");
+  h.end(h.jobs[1]);
+  EXPECT_EQ(h.text(), "abcd");
+  EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
+  EXPECT_EQ(h.core.stats().engine_restarts.value(), 1U);
+}
+
+TEST(Redrive, WhoIsChargedTwiceRunsAloneFirst) {
+  Harness h;
+  h.start();
+  for (int i = 0; i < 3; ++i) h.run();
+  replace_engine(h);
+  replace_engine(h);
+  h.jobs.clear();
+  replace_engine(h);
+  ASSERT_THAT(h.jobs, SizeIs(1));
+  h.say(h.jobs[0], "a");  // Not it: the charge is cleared, the next one is tried.
+  ASSERT_THAT(h.jobs, SizeIs(1));
+  h.end(h.jobs[0]);
+  EXPECT_THAT(h.jobs, SizeIs(2));
+}
+
+TEST(Redrive, OnlyWhoDiesAloneFails) {
+  Harness h;
+  h.start(3);
+  for (int i = 0; i < 3; ++i) h.run();
+  // The second stream kills the engine whenever it runs.
+  for (int i = 0; i < 2; ++i) replace_engine(h, 3);
+  for (int round = 0; round < 8; ++round) {
+    const engine::Job job = h.jobs.back();
+    if (job.id.value == 2) {
+      replace_engine(h, 3);
+    } else {
+      h.say(job, "ok");
+      h.end(job);
+    }
+  }
+  EXPECT_EQ(h.terminal(0).reason, stream::FinishReason::stop);
+  EXPECT_EQ(h.terminal(2).reason, stream::FinishReason::stop);
+  ASSERT_EQ(h.terminal(1).reason, stream::FinishReason::error);
+  EXPECT_EQ(h.terminal(1).problem->code, ErrorCode::engine_failed);
+}
+
+TEST(Redrive, RandomDeathsFailNobody) {
+  Harness h;
+  h.start();
+  h.run();
+  for (int i = 0; i < 50; ++i) {
+    h.say(h.jobs.back(), "a");
+    replace_engine(h);
+  }
+  h.end(h.jobs.back());
+  EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
+  EXPECT_EQ(h.terminal().usage.completion_tokens, 51U);
+}
+
+TEST(Redrive, GivesUpWhenNoEngineComes) {
+  Harness h;
+  h.start();
+  h.run();
+  h.pass(EngineDown{kModel});
+  h.advance(seconds{300});
+  EXPECT_EQ(h.terminal().problem->code, ErrorCode::engine_failed);
+}
+
+TEST(Journalled, NothingIsShownBeforeItIsWritten) {
+  Harness h{{}, Writing::by_hand};
+  h.start();
+  h.run();
+  EXPECT_THAT(h.acceptances, IsEmpty());
+  EXPECT_THAT(h.jobs, IsEmpty());
+  h.written();
+  ASSERT_THAT(h.acceptances, SizeIs(1));
+  ASSERT_THAT(h.jobs, SizeIs(1));
+  h.wakes.clear();
+  h.say(h.jobs[0], "a");
+  EXPECT_EQ(h.text(), "");
+  EXPECT_THAT(h.wakes, IsEmpty());
+  h.written();
+  EXPECT_EQ(h.text(), "a");
+  EXPECT_THAT(h.wakes, SizeIs(1));
+  h.end(h.jobs[0]);
+  EXPECT_FALSE(h.accepted().log->head().done);
+  h.written();
+  EXPECT_TRUE(h.accepted().log->head().done);
+}
+
+TEST(Journalled, ABatchShowsNoMoreThanItHolds) {
+  Harness h{{}, Writing::by_hand};
+  h.start();
+  h.run();
+  h.written();
+  h.say(h.jobs[0], "a");
+  const std::uint64_t first = h.last_batch;
+  h.say(h.jobs[0], "b");
+  h.pass(JournalWritten{first});
+  EXPECT_EQ(h.text(), "a");
+  h.written();
+  EXPECT_EQ(h.text(), "ab");
+}
+
+TEST(Journalled, AServerThatStartsAgainContinuesWhereItWas) {
+  Harness before{{}};
+  before.start(1);
+  const StreamId running =
+      before.run({.sampling = {.seed = 5}, .seeded = true, .text = {.stop = {"zz"}}});
+  const StreamId queued = before.run();
+  before.say(before.jobs[0], "ab");
+
+  Harness h{before.segments};
+  EXPECT_EQ(h.core.streams_active(), 2U);
+  h.attach(running, {1});
+  EXPECT_EQ(h.resumed.at(0).state, StreamState::recovering);
+  EXPECT_EQ(h.resumed[0].head, Offset{2});
+  EXPECT_THAT(h.jobs, IsEmpty());
+  h.start(1);
+  ASSERT_THAT(h.jobs, SizeIs(2));
+  EXPECT_EQ(h.jobs[0].gen, Generation{2});
+  EXPECT_THAT(h.jobs[0].committed, ElementsAre(letter('a'), letter('b')));
+  EXPECT_EQ(h.jobs[0].sampling.seed, 5U);
+  EXPECT_EQ(h.jobs[0].prompt, before.jobs[0].prompt);
+  h.say(h.jobs[0], "zxzz");
+  const stream::TokenLog& log = *h.resumed[0].stream.log;
+  std::string text;
+  log.append_text({0}, log.head().end, text);
+  EXPECT_EQ(text, "abzx");
+  EXPECT_EQ(log.terminal().reason, stream::FinishReason::stop);
+  h.attach(queued);
+  EXPECT_EQ(h.resumed.at(1).state, StreamState::recovering);
+}
+
+TEST(Journalled, WhatWasFinishedIsServedAndItsKeyHolds) {
+  Harness before{{}};
+  before.start();
+  const StreamId id = before.run({.key = "k"});
+  before.say(before.jobs[0], "ab");
+  before.end(before.jobs[0]);
+
+  Harness h{before.segments};
+  h.attach(id, {2});
+  ASSERT_THAT(h.resumed, SizeIs(1));
+  EXPECT_EQ(h.resumed[0].stream.log->terminal(), before.terminal());
+  EXPECT_EQ(h.resumed[0].stream.log->token({1}), letter('b'));
+  h.start();
+  h.run({.key = "k"});
+  ASSERT_THAT(h.acceptances, SizeIs(1));
+  EXPECT_EQ(h.accepted().stream, id);
+  EXPECT_TRUE(h.accepted().attached);
+}
+
+TEST(Journalled, AStreamWhoseClientCannotComeBackIsNotContinued) {
+  Harness before{{}};
+  before.start();
+  const StreamId id = before.run({.surface = Surface::chat});
+  before.say(before.jobs[0], "ab");
+  Harness h{before.segments};
+  h.start();
+  EXPECT_THAT(h.jobs, IsEmpty());
+  h.attach(id);
+  EXPECT_EQ(h.resumed.at(0).stream.log->terminal().reason, stream::FinishReason::cancelled);
+}
+
+TEST(Journalled, StartsWithoutATokenAreCounted) {
+  Harness first{{}};
+  first.start();
+  const StreamId id = first.run();
+  std::map<std::uint32_t, std::string> disk = first.segments;
+  for (std::uint32_t i = 0; i < kServerStartsMax; ++i) {
+    Harness h{disk};
+    h.start();
+    ASSERT_THAT(h.jobs, SizeIs(1)) << i;
+    disk = h.segments;
+  }
+  Harness h{disk};
+  h.start();
+  EXPECT_THAT(h.jobs, IsEmpty());
+  h.attach(id);
+  EXPECT_EQ(h.resumed.at(0).stream.log->terminal().problem->code, ErrorCode::engine_failed);
+}
+
+TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
+  Harness before{{}};
+  before.start();
+  const StreamId running = before.run();
+  const StreamId done = before.run();
+  before.say(before.jobs[0], "ab");
+  before.end(before.jobs[1]);
+  stream::Recovery recovery = Harness::recovered(before.segments);
+  recovery.lost_tail = true;
+  Core core{{}, {{.name = "letters", .digest = "d"}}, {}, JournalStart{{}, std::move(recovery)}};
+  while (core.next()) {
+  }
+  core.on_message(JournalWritten{1}, kStart);
+  const auto attach = [&](StreamId stream, std::uint64_t request) {
+    core.on_message(Attach{.reply_to = {.request = request},
+                           .principal = {},
+                           .stream = stream,
+                           .from = {1},
+                           .epoch = Epoch{1}},
+                    kStart);
+    return std::get<Reply>(*core.next()).body;
+  };
+  EXPECT_EQ(std::get<Refused>(attach(running, 1)).problem.code, ErrorCode::epoch_mismatch);
+  EXPECT_EQ(std::get<Resumed>(attach(done, 2)).head, Offset{1});
+}
+
+TEST(Journalled, AStalledJournalParksWhatRunsAndRefusesWhatComes) {
+  Harness h{{}, Writing::by_hand};
+  h.start(1);
+  h.run();
+  h.written();
+  h.say(h.jobs[0], "a");
+  h.pass(JournalStalled{{.code = ErrorCode::overloaded, .message = "the disk is full"}});
+  EXPECT_FALSE(h.core.ready());
+  h.submit();
+  EXPECT_EQ(h.refusals.back().message, "the disk is full");
+  h.say(h.jobs[0], "b");
+  EXPECT_EQ(h.text(), "");
+  h.pass(JournalFlows{});
+  h.written();
+  EXPECT_EQ(h.text(), "ab");
+  EXPECT_TRUE(h.core.ready());
+}
+
+TEST(Journalled, ADrainLeavesToTheJournalWhatCanComeBack) {
+  Harness h{{}};
+  h.start(3);
+  h.run();
+  h.run({.surface = Surface::chat});
+  h.pass(Drain{kStart + seconds{5}});
+  h.say(h.jobs[0], "ab");
+  EXPECT_FALSE(h.core.drained());
+  h.advance(seconds{5});
+  EXPECT_TRUE(h.core.drained());
+  EXPECT_FALSE(h.accepted(0).log->head().done);
+  EXPECT_EQ(h.terminal(1).reason, stream::FinishReason::cancelled);
+  Harness after{h.segments};
+  after.start();
+  ASSERT_THAT(after.jobs, SizeIs(1));
+  EXPECT_THAT(after.jobs[0].committed, SizeIs(2));
+}
+
+TEST(Journalled, ADrainWaitsForNobodyWhomNobodyReads) {
+  Harness h{{}};
+  h.start();
+  const StreamId id = h.run();
+  h.pass(Drain{kStart + seconds{5}});
+  EXPECT_FALSE(h.core.drained());
+  h.gone(id);
+  EXPECT_TRUE(h.core.drained());
+}
+
+TEST(Journalled, OneLongStreamPinsNoOldSegments) {
+  Harness h{{},
+            Writing::at_once,
+            {.terminal_ttl = seconds{1}},
+            {.segment_bytes = 512, .segments_max = 2}};
+  h.start();
+  const StreamId lasting = h.run();
+  for (int i = 0; i < 20; ++i) {
+    h.run();
+    h.say(h.jobs[0], "a");
+    h.end(h.jobs.back());
+    h.advance(seconds{1});
+  }
+  EXPECT_FALSE(h.removed.empty());
+  EXPECT_LE(h.segments.size(), 5U);
+  Harness after{h.segments};
+  after.attach(lasting);
+  EXPECT_EQ(after.resumed.at(0).head, Offset{20});
+}
+
+TEST(Journalled, RefusesWhatTheJournalHasNoRoomFor) {
+  Harness h{{}, Writing::at_once, {}, {.bytes_max = 12'000}};
+  h.start();
+  h.run();
+  h.submit();
+  h.prepared();
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
+  h.end(h.jobs[0]);
+  h.run();
+  EXPECT_THAT(h.jobs, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace seedance::core

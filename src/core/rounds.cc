@@ -1,0 +1,166 @@
+// The part of Core that speaks to the journal: what must be written before what is
+// shown.
+#include <utility>
+
+#include "base/check.h"
+#include "core/run_request.h"
+#include "core/state.h"
+
+namespace seedance::core {
+namespace {
+
+// Of all that the journal may hold, what is kept of ended streams at most: the rest
+// is for those that run.
+constexpr std::uint64_t kKeptShare = 2;
+
+void append_tokens(const stream::TokenLog& log, Offset from, Offset to, const auto& wall,
+                   stream::Tokens& out) {
+  out = {};
+  for (Offset at = from; at < to; at = at + 1) {
+    out.ids.push_back(log.token(at));
+    out.times.push_back(wall(log.time(at)));
+    out.text_bytes.push_back(static_cast<std::uint32_t>(log.text_end(at + 1) - log.text_end(at)));
+    if (log.with_logprobs()) out.logprobs.push_back(log.logprobs(at));
+  }
+  log.append_text(from, to, out.text);
+}
+
+}  // namespace
+
+void Core::hold(Effect effect) {
+  if (journal_) {
+    held_.push_back(std::move(effect));
+  } else {
+    effects_.push_back(std::move(effect));
+  }
+}
+
+void Core::put_state(Stream& stream) {
+  stream::StateRecord record{
+      .header = {.stream = stream.id,
+                 .epoch = stream.epoch,
+                 .gen = stream.gen,
+                 .created = stream.created,
+                 .tenant = stream.principal.tenant,
+                 .key = stream.request.key,
+                 .body = stream.body,
+                 .model = stream.model_name,
+                 .model_digest = stream.digest,
+                 .prompt_tokens = stream.prompt_tokens,
+                 .with_logprobs = stream.log->with_logprobs(),
+                 .keep = can_come_back(stream),
+                 .request = encode(RunRequest{.prompt = stream.prompt,
+                                              .tokens_max = stream.tokens_max,
+                                              .sampling = stream.request.sampling,
+                                              .text = stream.request.text,
+                                              .detach = stream.request.detach,
+                                              .surface = stream.request.surface,
+                                              .include_usage = stream.request.include_usage})},
+      .tokens = {},
+      .ended = {}};
+  append_tokens(
+      *stream.log, {0}, stream.log->appended(), [this](TimePoint at) { return wall(at); },
+      record.tokens);
+  if (stream.log->appended_head().done) {
+    record.ended = stream::Ended{stream.log->appended_terminal(), wall(stream.ended)};
+  }
+  journal_->put(record);
+  stream.journalled = stream.log->appended();
+}
+
+void Core::put_tokens(Stream& stream) {
+  if (!journal_ || stream.journalled == stream.log->appended()) return;
+  tokens_record_.stream = stream.id;
+  tokens_record_.gen = stream.gen;
+  tokens_record_.from = stream.journalled;
+  append_tokens(
+      *stream.log, stream.journalled, stream.log->appended(),
+      [this](TimePoint at) { return wall(at); }, tokens_record_.tokens);
+  journal_->put(tokens_record_);
+  stream.journalled = stream.log->appended();
+}
+
+void Core::touch(Stream& stream) {
+  if (std::exchange(stream.touched_in, round_) != round_) touched_.push_back(stream.number);
+}
+
+// Ends the round that is being collected. False when there was nothing in it.
+bool Core::close_round() {
+  tend_journal();
+  if (held_.empty() && touched_.empty()) {
+    if (!journal_) return false;
+    auto write = journal_->take();  // A drive or a forgotten stream: nobody waits for it.
+    if (!write) return false;
+    rounds_.push_back({.batch = write->batch});
+    effects_.emplace_back(JournalAppend{*std::move(write)});
+    return true;
+  }
+  Round round{.effects = std::exchange(held_, {})};
+  for (const std::uint64_t number : touched_) {
+    Stream* stream = find(number);
+    if (stream == nullptr) continue;
+    put_tokens(*stream);
+    round.growths.push_back({number, stream->log, stream->log->appended_head()});
+  }
+  touched_.clear();
+  ++round_;
+  auto write = journal_ ? journal_->take() : std::nullopt;
+  if (write) {
+    round.batch = write->batch;
+    rounds_.push_back(std::move(round));
+    effects_.emplace_back(JournalAppend{*std::move(write)});
+  } else if (rounds_.empty()) {
+    release(round);
+  } else {  // Behind what it may depend on.
+    round.batch = rounds_.back().batch;
+    rounds_.push_back(std::move(round));
+  }
+  return true;
+}
+
+void Core::release(Round& round) {
+  for (const Round::Growth& growth : round.growths) {
+    growth.log->commit(growth.head);
+    Stream* stream = find(growth.stream);
+    if (stream == nullptr) continue;
+    wake(*stream);
+    if (growth.head.done) remove_readers(*stream);
+  }
+  for (Effect& effect : round.effects) effects_.push_back(std::move(effect));
+}
+
+void Core::on(JournalWritten& written, TimePoint) {
+  SEEDANCE_CHECK(journal_, "only a journal writes");
+  journal_->on_written(written.batch);
+  while (!rounds_.empty() && rounds_.front().batch <= written.batch) {
+    release(rounds_.front());
+    rounds_.pop_front();
+  }
+}
+
+void Core::on(JournalStalled& stalled, TimePoint) {
+  stalled_ = std::move(stalled.problem);
+}
+
+void Core::on(JournalFlows&, TimePoint now) {
+  stalled_.reset();
+  for (const auto& model : models_) start_queued(*model, now);
+}
+
+// Keeps the journal small: drops the oldest ended streams when there is too much of
+// it, copies forward what old segments hold, removes those that nobody needs.
+void Core::tend_journal() {
+  if (!journal_) return;
+  while (kept_bytes_ > journal_bytes_max_ / kKeptShare && done_.begin()->second->log->head().done) {
+    expire_kept(*done_.begin()->second);
+  }
+  for (const StreamId id : journal_->to_forward()) {
+    const auto found = streams_.find(id);
+    if (found != streams_.end() && found->second->log) put_state(*found->second);
+  }
+  for (const std::uint32_t segment : journal_->removable()) {
+    effects_.emplace_back(JournalRemove{segment});
+  }
+}
+
+}  // namespace seedance::core
