@@ -161,24 +161,25 @@ Parsed<ChatRequest> parse_chat(std::string_view body) {
   chat.options = {.stream = options.stream,
                   .include_usage = options.include_usage,
                   .logprobs = chat.request.sampling.logprobs};
+  chat.request.surface = core::Surface::chat;
+  chat.request.include_usage = options.include_usage;
   if (!fields.ok()) return std::unexpected(*fields.problem());
   return chat;
 }
 
 ChatSseView::ChatSseView(const AnswerHead& head, const ChatOptions& options, BodyFraming framing)
-    : events_(head,
-              {.id_prefix = "chatcmpl-",
-               .object = "chat.completion.chunk",
-               .include_usage = options.include_usage},
-              framing),
+    : events_(head, {.id_prefix = "chatcmpl-",
+                     .object = "chat.completion.chunk",
+                     .include_usage = options.include_usage}),
+      framing_(framing),
       pieces_(head.pieces),
       logprobs_(options.logprobs) {}
 
-void ChatSseView::render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-                         std::size_t bytes_max) const {
+Rendered ChatSseView::render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+                             std::size_t bytes_max) const {
   const std::size_t token_bytes = logprobs_ ? logprob_bytes(log, cursor.next) : 0;
-  events_.render(
-      log, cursor, out, bytes_max, token_bytes,
+  return render_events(
+      log, cursor, out, framing_, bytes_max, token_bytes,
       [&](Offset from, Offset to) {
         if (from == Offset{0}) append_role(out);
         append_delta(log, from, to, out);
@@ -190,7 +191,7 @@ void ChatSseView::render(const stream::TokenLog& log, stream::Cursor& cursor, st
 }
 
 void ChatSseView::append_role(std::string& out) const {
-  events_.begin(out);
+  events_.begin(Offset{0}, out);
   out += R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
          R"("finish_reason":null})";
   events_.end(out);
@@ -201,7 +202,7 @@ void ChatSseView::append_delta(const stream::TokenLog& log, Offset from, Offset 
   std::string text;  // Of one token it is short enough to need no allocation.
   log.append_text(from, to, text);
   if (text.empty() && !logprobs_) return;
-  events_.begin(out);
+  events_.begin(to, out);
   wire::JsonWriter json{out};
   json.begin_object().field("index", 0).key("delta");
   json.begin_object().field("content", text).end_object().key("logprobs");
@@ -216,8 +217,8 @@ void ChatSseView::append_delta(const stream::TokenLog& log, Offset from, Offset 
 
 void ChatSseView::append_end(const stream::Terminal& terminal, std::string& out) const {
   const auto reason = finish_reason(terminal.reason);
-  if (!reason) return SseEvents::append_error(failure(terminal), out);
-  events_.begin(out);
+  if (!reason) return events_.append_failure(terminal, out);
+  events_.begin(Offset{terminal.usage.completion_tokens}, out);
   out += R"({"index":0,"delta":{},"logprobs":null,"finish_reason":")";
   out += *reason;
   out += "\"}";

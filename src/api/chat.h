@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/delivery.h"
 #include "api/openai.h"
 #include "api/request.h"
 #include "api/sse_events.h"
@@ -35,9 +36,11 @@ Parsed<ChatRequest> parse_chat(std::string_view body);
 std::span<const FieldRule> chat_fields();
 
 // One stream as chat.completion.chunk events (server-sent events) in pieces of a
-// response body. The first chunk has the role, the last one the finish_reason;
-// then the usage if asked for, `[DONE]` and the end of the body. A stream that
-// fails ends with an error event instead, without finish_reason and `[DONE]`.
+// response body. The first chunk of the stream has the role, the last one the
+// finish_reason; then the usage if asked for, `[DONE]` and the end of the body. A
+// stream that fails ends with an error event instead, without finish_reason and
+// `[DONE]`. Every event has an id (api/event_id.h), with which a client may come
+// back for what follows it.
 //
 // Owned by the connection that reads the stream; belongs to its thread.
 class ChatSseView {
@@ -47,8 +50,8 @@ class ChatSseView {
   // Appends what lies between cursor and head as one piece of the body and
   // moves the cursor behind it. Stops after the event with which `out` has
   // grown by `bytes_max` or more. Sets cursor.done with the end of the body.
-  void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-              std::size_t bytes_max) const;
+  Rendered render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+                  std::size_t bytes_max) const;
 
  private:
   void append_role(std::string& out) const;
@@ -56,6 +59,7 @@ class ChatSseView {
   void append_end(const stream::Terminal& terminal, std::string& out) const;
 
   SseEvents events_;
+  BodyFraming framing_;
   std::shared_ptr<const text::PieceTable> pieces_;  // Shared as in AnswerHead.
   bool logprobs_;
 };

@@ -65,6 +65,9 @@ TEST(ParseChat, ReadsEveryField) {
                                                 .top_logprobs = 2,
                                                 .ignore_eos = true}));
   EXPECT_EQ(parsed.options, (ChatOptions{.stream = true, .include_usage = true, .logprobs = true}));
+  EXPECT_EQ(request.surface, core::Surface::chat);
+  EXPECT_TRUE(request.include_usage);
+  EXPECT_EQ(request.detach, core::Detach::automatic);
 }
 
 TEST(ParseChat, TakesMessagesOfTextInEitherForm) {
@@ -190,8 +193,17 @@ struct Client {
   int dones = 0;
   std::vector<std::string> reasons;
   boost::json::array logprobs;
+  Offset next;  // As the id of the last event says.
 
-  void on_event(const std::string& data) {
+  void on_event(const Event& event) {
+    EXPECT_EQ(event.id.stream, kStream);
+    EXPECT_EQ(event.id.epoch, Epoch{1});
+    EXPECT_GE(event.id.next, next) << "ids only grow";
+    next = event.id.next;
+    on_data(event.data);
+  }
+
+  void on_data(const std::string& data) {
     ASSERT_FALSE(data.empty());
     ASSERT_EQ(dones + errors, 0) << "an event after the end";
     if (data == "[DONE]") {
@@ -243,7 +255,7 @@ Client read(std::string_view body, BodyFraming framing) {
   if (framing == BodyFraming::chunked) whole = dechunk(body);
   EXPECT_TRUE(whole.ended);
   Client client;
-  for (const std::string& event : events(whole.content)) client.on_event(event);
+  for (const Event& event : events(whole.content)) client.on_event(event);
   return client;
 }
 
@@ -255,6 +267,7 @@ void check_any_cut(std::uint64_t seed) {
   const auto framing = seed % 5 == 0 ? BodyFraming::until_close : BodyFraming::chunked;
   const ChatSseView view{AnswerHead{stream.accepted()}, options, framing};
   stream::Cursor cursor;
+  DeliveryCheck check;
   std::string body;
   const std::uint64_t tokens = prng.below(200);
   while (!cursor.done) {
@@ -265,8 +278,10 @@ void check_any_cut(std::uint64_t seed) {
       stream.end(stream::FinishReason::length);
     }
     if (prng.below(4) == 0) append_keepalive(body, framing);
-    view.render(stream.log, cursor, body, prng.below(3) == 0 ? kMuch : prng.below(300));
+    const std::size_t bytes_max = prng.below(3) == 0 ? kMuch : prng.below(300);
+    EXPECT_TRUE(check.on_rendered(view.render(stream.log, cursor, body, bytes_max)));
   }
+  EXPECT_TRUE(check.complete({tokens}));
   const std::size_t size = body.size();
   view.render(stream.log, cursor, body, kMuch);
   EXPECT_EQ(body.size(), size) << "nothing follows the end";
@@ -277,6 +292,7 @@ void check_any_cut(std::uint64_t seed) {
   EXPECT_EQ(client.usages, options.include_usage ? 1 : 0);
   EXPECT_EQ(client.dones, 1);
   EXPECT_EQ(client.logprobs.size(), options.logprobs ? tokens : 0);
+  EXPECT_EQ(client.next, Offset{tokens});
 }
 
 TEST(ChatSseView, GivesTheSameStreamHoweverItIsCut) {
@@ -300,11 +316,12 @@ TEST(ChatSseView, WritesTheEventsOfOpenAi) {
   TestStream stream;
   stream.add("Hi\n");
   stream.end(stream::FinishReason::stop);
-  const std::string head = R"(data: {"id":"chatcmpl-)" + to_text(kStream) +
+  const std::string head = id_line(1) + R"(data: {"id":"chatcmpl-)" + to_text(kStream) +
                            R"(","object":"chat.completion.chunk","created":1700000000,)"
                            R"("model":"tiny@1","choices":[)";
+  const std::string first = id_line(0) + head.substr(id_line(1).size());
   EXPECT_EQ(render_all(stream, {.stream = true, .include_usage = true}),
-            head +
+            first +
                 R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
                 R"("finish_reason":null}],"usage":null})"
                 "\n\n" +
@@ -318,7 +335,36 @@ TEST(ChatSseView, WritesTheEventsOfOpenAi) {
                 "\n\n" +
                 head +
                 R"(],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}})"
-                "\n\ndata: [DONE]\n\n");
+                "\n\n" + id_line(1) + "data: [DONE]\n\n");
+}
+
+// A client that lost its connection anywhere comes back with the last id that it
+// saw, and ends with the same text and one role.
+TEST(ChatSseView, GoesOnBehindTheLastEventOfAClient) {
+  TestStream stream{true};
+  for (std::size_t i = 0; i < 30; ++i) add_awkward(stream, i);
+  stream.end(stream::FinishReason::stop);
+  const ChatOptions options{.stream = true, .include_usage = true, .logprobs = true};
+  const ChatSseView view{AnswerHead{stream.accepted()}, options, BodyFraming::until_close};
+  std::string whole;
+  for (stream::Cursor cursor; !cursor.done;) view.render(stream.log, cursor, whole, 0);
+  const std::vector<Event> all = events(whole);
+  for (std::size_t seen = 1; seen < all.size(); ++seen) {
+    Client client;
+    for (std::size_t i = 0; i < seen; ++i) client.on_event(all[i]);
+    if (!client.reasons.empty()) break;  // Only the end is told twice.
+    stream::Cursor cursor{.next = client.next};
+    std::string rest;
+    view.render(stream.log, cursor, rest, kMuch);
+    if (client.next == Offset{0}) client = {};  // It has nothing but a role.
+    for (const Event& event : events(rest)) client.on_event(event);
+    EXPECT_EQ(client.text, stream.text);
+    EXPECT_EQ(client.logprobs.size(), 30U);
+    EXPECT_EQ(client.roles, 1);
+    EXPECT_EQ(client.reasons.size(), 1U);
+    EXPECT_EQ(client.usages, 1);
+    EXPECT_EQ(client.dones, 1);
+  }
 }
 
 TEST(ChatSseView, HasARoleAndAnEndWithoutTokens) {
@@ -347,7 +393,7 @@ TEST(ChatSseView, EndsAFailureWithAnErrorAndNothingElse) {
   TestStream cancelled;
   cancelled.end(stream::FinishReason::cancelled);
   EXPECT_EQ(render_all(cancelled, {}),
-            R"(data: {"error":{"message":"The generation was cancelled.",)"
+            id_line(0) + R"(data: {"error":{"message":"The generation was cancelled.",)"
             R"("type":"invalid_request_error","param":null,"code":"cancelled"}})"
             "\n\n");
 }

@@ -145,6 +145,8 @@ Parsed<CompletionRequest> parse_completion(std::string_view body) {
   completion.options = {.stream = options.stream,
                         .include_usage = options.include_usage,
                         .logprobs = request.sampling.logprobs};
+  request.surface = core::Surface::completions;
+  request.include_usage = options.include_usage;
   if (!fields.ok()) return std::unexpected(*fields.problem());
   return completion;
 }
@@ -160,19 +162,18 @@ std::uint64_t CharacterCount::before(const stream::TokenLog& log, Offset at) {
 
 CompletionSseView::CompletionSseView(const AnswerHead& head, const CompletionOptions& options,
                                      BodyFraming framing)
-    : events_(head,
-              {.id_prefix = "cmpl-",
-               .object = "text_completion",
-               .include_usage = options.include_usage},
-              framing),
+    : events_(head, {.id_prefix = "cmpl-",
+                     .object = "text_completion",
+                     .include_usage = options.include_usage}),
+      framing_(framing),
       pieces_(head.pieces),
       logprobs_(options.logprobs) {}
 
-void CompletionSseView::render(const stream::TokenLog& log, stream::Cursor& cursor,
-                               std::string& out, std::size_t bytes_max) {
+Rendered CompletionSseView::render(const stream::TokenLog& log, stream::Cursor& cursor,
+                                   std::string& out, std::size_t bytes_max) {
   const std::size_t token_bytes = logprobs_ ? logprob_bytes(log, cursor.next) : 0;
-  events_.render(
-      log, cursor, out, bytes_max, token_bytes,
+  return render_events(
+      log, cursor, out, framing_, bytes_max, token_bytes,
       [&](Offset from, Offset to) { append_text(log, from, to, out); },
       [&] { append_end(log.terminal(), out); });
 }
@@ -182,7 +183,7 @@ void CompletionSseView::append_text(const stream::TokenLog& log, Offset from, Of
   std::string text;  // Of one token it is short enough to need no allocation.
   log.append_text(from, to, text);
   if (text.empty() && !logprobs_) return;
-  events_.begin(out);
+  events_.begin(to, out);
   wire::JsonWriter json{out};
   json.begin_object().field("index", 0).field("text", text).key("logprobs");
   if (logprobs_) {
@@ -196,8 +197,8 @@ void CompletionSseView::append_text(const stream::TokenLog& log, Offset from, Of
 
 void CompletionSseView::append_end(const stream::Terminal& terminal, std::string& out) const {
   const auto reason = finish_reason(terminal.reason);
-  if (!reason) return SseEvents::append_error(failure(terminal), out);
-  events_.begin(out);
+  if (!reason) return events_.append_failure(terminal, out);
+  events_.begin(Offset{terminal.usage.completion_tokens}, out);
   out += R"({"index":0,"text":"","logprobs":null,"finish_reason":")";
   out += *reason;
   out += "\"}";

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/delivery.h"
 #include "api/openai.h"
 #include "api/request.h"
 #include "api/sse_events.h"
@@ -56,14 +57,15 @@ class CompletionSseView {
  public:
   CompletionSseView(const AnswerHead& head, const CompletionOptions& options, BodyFraming framing);
 
-  void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-              std::size_t bytes_max);
+  Rendered render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+                  std::size_t bytes_max);
 
  private:
   void append_text(const stream::TokenLog& log, Offset from, Offset to, std::string& out);
   void append_end(const stream::Terminal& terminal, std::string& out) const;
 
   SseEvents events_;
+  BodyFraming framing_;
   std::shared_ptr<const text::PieceTable> pieces_;  // Shared as in AnswerHead.
   bool logprobs_;
   CharacterCount characters_;

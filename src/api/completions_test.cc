@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <ranges>
+
 #include "api/view_fixture.h"
 #include "base/random.h"
 
@@ -36,6 +39,11 @@ TEST(ParseCompletion, TakesDefaults) {
   EXPECT_EQ(parsed.request.max_tokens, kCompletionTokensDefault);
   EXPECT_EQ(parsed.request.sampling, engine::Sampling{});
   EXPECT_EQ(parsed.options, CompletionOptions{});
+  EXPECT_EQ(parsed.request.surface, core::Surface::completions);
+  EXPECT_FALSE(parsed.request.include_usage);
+  EXPECT_TRUE(
+      completion(completion_json(R"("stream":true,"stream_options":{"include_usage":true})"))
+          .request.include_usage);
 }
 
 TEST(ParseCompletion, TakesOnePromptInAnyForm) {
@@ -80,8 +88,15 @@ struct Client {
   std::vector<std::uint64_t> text_offsets;
   int usages = 0;
   int dones = 0;
+  Offset next;  // As the id of the last event says.
 
-  void on_event(const std::string& data) {
+  void on_event(const Event& event) {
+    EXPECT_GE(event.id.next, next) << "ids only grow";
+    next = event.id.next;
+    on_data(event.data);
+  }
+
+  void on_data(const std::string& data) {
     ASSERT_EQ(dones, 0) << "an event after the end";
     if (data == "[DONE]") {
       ++dones;
@@ -112,6 +127,7 @@ void check_any_cut(std::uint64_t seed) {
       .stream = true, .include_usage = seed % 2 == 0, .logprobs = seed % 3 == 0};
   CompletionSseView view{AnswerHead{stream.accepted()}, options, BodyFraming::chunked};
   stream::Cursor cursor;
+  DeliveryCheck check;
   std::string body;
   const std::uint64_t tokens = prng.below(200);
   while (!cursor.done) {
@@ -121,10 +137,13 @@ void check_any_cut(std::uint64_t seed) {
     if (stream.log.appended().value == tokens && !stream.log.head().done) {
       stream.end(stream::FinishReason::stop);
     }
-    view.render(stream.log, cursor, body, prng.below(3) == 0 ? kMuch : prng.below(300));
+    const std::size_t bytes_max = prng.below(3) == 0 ? kMuch : prng.below(300);
+    EXPECT_TRUE(check.on_rendered(view.render(stream.log, cursor, body, bytes_max)));
   }
+  EXPECT_TRUE(check.complete({tokens}));
   Client client;
-  for (const std::string& event : events(dechunk(body).content)) client.on_event(event);
+  for (const Event& event : events(dechunk(body).content)) client.on_event(event);
+  EXPECT_EQ(client.next, Offset{tokens});
   EXPECT_EQ(client.text, stream.text);
   EXPECT_EQ(client.reasons, std::vector<std::string>{"stop"});
   EXPECT_EQ(client.usages, options.include_usage ? 1 : 0);
@@ -148,9 +167,36 @@ TEST(CompletionSseView, EndsAFailureWithAnErrorAndNothingElse) {
   stream::Cursor cursor;
   std::string body;
   view.render(stream.log, cursor, body, kMuch);
-  EXPECT_EQ(body, R"(data: {"error":{"message":"The worker ended.","type":"server_error",)"
-                  R"("param":null,"code":"engine_failed"}})"
-                  "\n\n");
+  EXPECT_EQ(body, id_line(0) +
+                      R"(data: {"error":{"message":"The worker ended.","type":"server_error",)"
+                      R"("param":null,"code":"engine_failed"}})"
+                      "\n\n");
+}
+
+TEST(CompletionSseView, GoesOnInTheMiddle) {
+  TestStream stream{true};
+  for (std::size_t i = 0; i < 30; ++i) add_awkward(stream, i);
+  stream.end(stream::FinishReason::stop);
+  const auto read = [&](Offset from) {
+    CompletionSseView view{
+        AnswerHead{stream.accepted()}, {.logprobs = true}, BodyFraming::until_close};
+    stream::Cursor cursor{.next = from};
+    std::string body;
+    view.render(stream.log, cursor, body, kMuch);
+    Client client;
+    for (const Event& event : events(body)) client.on_event(event);
+    return client;
+  };
+  const Client all = read({0});
+  for (std::uint64_t from = 0; from <= 30; ++from) {
+    const Client rest = read({from});
+    std::string before;
+    stream.log.append_text({0}, {from}, before);
+    EXPECT_EQ(before + rest.text, stream.text);
+    ASSERT_EQ(rest.text_offsets.size(), 30 - from);
+    EXPECT_TRUE(std::ranges::equal(rest.text_offsets, std::views::drop(all.text_offsets, from)));
+    EXPECT_EQ(rest.dones, 1);
+  }
 }
 
 TEST(CompletionAnswer, HasLogprobsInTheLegacyShape) {

@@ -40,15 +40,22 @@ constexpr std::array kInferFields{
     FieldRule{.name = "merge_ms"},
     FieldRule{.name = "detach"},
     FieldRule{.name = "with"},
+    FieldRule{.name = "key"},
     FieldRule{.name = "grammar", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "json_schema", .use = FieldUse::fixed, .reason = kLater},
-    FieldRule{.name = "key", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "parent", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "session", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "priority", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "input", .use = FieldUse::fixed, .reason = kLater},
 };
 
+constexpr std::array kResumeFields{
+    FieldRule{.name = "type"},  FieldRule{.name = "id"},   FieldRule{.name = "stream"},
+    FieldRule{.name = "seq"},   FieldRule{.name = "epoch"}, FieldRule{.name = "with"},
+    FieldRule{.name = "merge_ms"},
+};
+constexpr std::array kAckFields{FieldRule{.name = "type"}, FieldRule{.name = "id"},
+                                FieldRule{.name = "stream"}, FieldRule{.name = "seq"}};
 constexpr std::array kCancelFields{FieldRule{.name = "type"}, FieldRule{.name = "id"},
                                    FieldRule{.name = "stream"}};
 constexpr std::array kPingFields{FieldRule{.name = "type"}, FieldRule{.name = "ts"}};
@@ -106,13 +113,22 @@ void read_input(Fields& fields, text::PromptInput& input) {
   }
 }
 
+// Of a stream whose client can come back, which is what this protocol is for.
 void read_detach(Fields& fields, core::Detach& detach) {
+  detach = core::Detach::keep;
   const auto text = fields.text("detach", kModelBytesMax);
   if (!text) return;
   if (*text != "keep" && *text != "cancel") {
     return fields.refuse("detach", "must be \"keep\" or \"cancel\"");
   }
   detach = *text == "keep" ? core::Detach::keep : core::Detach::cancel;
+}
+
+void read_key(Fields& fields, std::string& key) {
+  const auto text = fields.text("key", kKeyBytesMax);
+  if (!text) return;
+  if (text->empty()) return fields.refuse("key", "must not be empty");
+  key = *text;
 }
 
 InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprotocol) {
@@ -128,6 +144,7 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_with(fields, subprotocol, infer.options.with);
   read_logprobs(fields, subprotocol, infer);
   read_detach(fields, request.detach);
+  read_key(fields, request.key);
   request.deadline = read_ms(fields, "deadline_ms", 1, kDeadlineMsMax);
   infer.options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {
@@ -136,14 +153,58 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   return infer;
 }
 
+std::optional<StreamId> read_stream(Fields& fields) {
+  const auto text = fields.text("stream", kModelBytesMax);
+  if (!text) return std::nullopt;
+  const auto stream = parse_stream_id(*text);
+  if (!stream) fields.refuse("stream", "must be the id of a stream: st_ and 26 characters");
+  return stream;
+}
+
+// A position, or a count of tokens.
+std::optional<Offset> read_seq(Fields& fields) {
+  const auto seq = fields.integer("seq", 0, kTokensMax);
+  if (!seq) return std::nullopt;
+  return Offset{static_cast<std::uint64_t>(*seq)};
+}
+
+ResumeRequest read_resume(Fields& fields, std::string_view id, Subprotocol subprotocol) {
+  fields.check(kResumeFields);
+  ResumeRequest resume{.id = std::string{id}, .stream = {}, .from = {}};
+  if (id.empty()) fields.refuse("id", "must be given");
+  if (const auto stream = read_stream(fields)) {
+    resume.stream = *stream;
+  } else {
+    fields.refuse("stream", "must be given");
+  }
+  resume.from = read_seq(fields).value_or(Offset{});
+  if (const auto epoch = fields.integer("epoch", 0, std::numeric_limits<std::uint32_t>::max())) {
+    resume.epoch = Epoch{static_cast<std::uint32_t>(*epoch)};
+  } else if (resume.from > Offset{0}) {
+    fields.refuse("epoch", "must be given when \"seq\" is not 0");
+  }
+  read_with(fields, subprotocol, resume.options.with);
+  resume.options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax);
+  return resume;
+}
+
+AckRequest read_ack(Fields& fields, std::string_view id) {
+  fields.check(kAckFields);
+  AckRequest ack{.id = std::string{id}, .stream = read_stream(fields), .total = {}};
+  if (id.empty() == !ack.stream) {
+    fields.refuse("id", "or \"stream\" must be given, and not both");
+  }
+  if (const auto total = read_seq(fields)) {
+    ack.total = *total;
+  } else {
+    fields.refuse("seq", "must be given");
+  }
+  return ack;
+}
+
 CancelRequest read_cancel(Fields& fields, std::string_view id) {
   fields.check(kCancelFields);
-  CancelRequest cancel{.id = std::string{id}, .stream = std::nullopt};
-  if (const auto stream = fields.text("stream", kModelBytesMax)) {
-    cancel.stream = parse_stream_id(*stream);
-    if (!cancel.stream)
-      fields.refuse("stream", "must be the id of a stream: st_ and 26 characters");
-  }
+  CancelRequest cancel{.id = std::string{id}, .stream = read_stream(fields)};
   if (id.empty() == !cancel.stream) {
     fields.refuse("id", "or \"stream\" must be given, and not both");
   }
@@ -186,17 +247,21 @@ ClientMessage parse_client_message(std::string_view text, Subprotocol subprotoco
   ClientMessage message;
   if (type == "INFER_REQ") {
     message = read_infer(fields, id, subprotocol);
+  } else if (type == "RESUME") {
+    message = read_resume(fields, id, subprotocol);
+  } else if (type == "ACK") {
+    message = read_ack(fields, id);
   } else if (type == "CANCEL") {
     message = read_cancel(fields, id);
   } else if (type == "PING") {
     message = read_ping(fields);
-  } else if (type == "RESUME" || type == "ACK" || type == "INPUT") {
+  } else if (type == "INPUT") {
     fields.refuse({.code = ErrorCode::invalid_request,
-                   .message = fmt::format("{} messages are not supported yet.", type),
+                   .message = "INPUT messages are not supported yet.",
                    .param = "type"});
   } else {
     fields.refuse({.code = ErrorCode::protocol_error,
-                   .message = "\"type\" must be INFER_REQ, CANCEL or PING.",
+                   .message = "\"type\" must be INFER_REQ, RESUME, ACK, CANCEL or PING.",
                    .param = "type"});
   }
   if (fields.ok()) return message;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <variant>
 
+#include "api/delivery.h"
 #include "api/request.h"
 #include "base/error_code.h"
 #include "base/id.h"
@@ -24,6 +25,7 @@ inline constexpr std::string_view kJsonSubprotocol = "seedance.v2+json";
 inline constexpr std::string_view kBinarySubprotocol = "seedance.v2+binary";
 
 inline constexpr std::size_t kClientIdBytesMax = 128;
+inline constexpr std::size_t kKeyBytesMax = 256;  // Of an idempotency key.
 inline constexpr std::int64_t kMergeMsMax = 1000;
 inline constexpr std::int64_t kDeadlineMsMax = 24LL * 60 * 60 * 1000;
 
@@ -53,6 +55,23 @@ struct InferRequest {
   NativeOptions options;
 };
 
+// Goes on reading a stream that was there.
+struct ResumeRequest {
+  std::string id;
+  StreamId stream;
+  Offset from;                      // The token wanted next.
+  std::optional<Epoch> epoch = {};  // Always when `from` is not 0.
+  NativeOptions options = {};
+};
+
+// The client has all tokens of a stream that ended, which it names by one of the
+// two. Never answered, unless `id` means nothing.
+struct AckRequest {
+  std::string id;  // Empty when `stream` is set.
+  std::optional<StreamId> stream;
+  Offset total;
+};
+
 // Names its stream by one of the two.
 struct CancelRequest {
   std::string id;  // Empty when `stream` is set.
@@ -69,7 +88,8 @@ struct NativeRefusal {
   Problem problem;
 };
 
-using ClientMessage = std::variant<InferRequest, CancelRequest, Ping, NativeRefusal>;
+using ClientMessage = std::variant<InferRequest, ResumeRequest, AckRequest, CancelRequest, Ping,
+                                   NativeRefusal>;
 
 // Reads one text message of a client. Any bytes give an answer.
 ClientMessage parse_client_message(std::string_view json, Subprotocol subprotocol);
@@ -80,6 +100,10 @@ std::span<const FieldRule> infer_fields();
 // Each appends one whole WebSocket frame with a JSON message.
 void append_accepted(std::string& out, std::string_view id, std::uint32_t channel,
                      const core::Accepted& accepted);
+void append_resumed(std::string& out, std::string_view id, std::uint32_t channel,
+                    const core::Resumed& resumed);
+// The server wants the connection to end: all of it within `reconnect_within`.
+void append_goaway(std::string& out, std::string_view reason, Duration reconnect_within);
 // A refusal. Empty `id` and absent `stream` are left out.
 void append_error(std::string& out, std::string_view id, std::optional<StreamId> stream,
                   const Problem& problem);
@@ -97,8 +121,8 @@ class NativeView {
   // may, and moves the cursor behind it. Stops after the frame with which
   // `out` has grown by `bytes_max` or more: at least one, if there is anything
   // to tell. Sets cursor.done with INFER_DONE, after which nothing comes.
-  void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-              std::size_t bytes_max) const;
+  Rendered render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+                  std::size_t bytes_max) const;
 
   const std::string& id() const { return id_; }
 

@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     if (const auto* infer = std::get_if<InferRequest>(&message)) {
       SEEDANCE_CHECK(!infer->id.empty(), "a stream has a name");
       check_request(infer->request);
+      SEEDANCE_CHECK(infer->request.key.size() <= kKeyBytesMax, "a key is bounded");
     } else if (const auto* refused = std::get_if<NativeRefusal>(&message)) {
       check_problem(refused->problem);
       std::string out;
@@ -24,6 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       const auto decoded = wire::decode_frame_header(as_bytes(out));
       SEEDANCE_CHECK(decoded.status == wire::FrameStatus::whole, "a refusal is a frame");
       check_json(std::string_view{out}.substr(decoded.header.header_bytes));
+    } else if (const auto* resume = std::get_if<ResumeRequest>(&message)) {
+      SEEDANCE_CHECK(!resume->id.empty(), "a stream has a name");
+      SEEDANCE_CHECK(resume->epoch || resume->from == Offset{0}, "a position needs an epoch");
+    } else if (const auto* ack = std::get_if<AckRequest>(&message)) {
+      SEEDANCE_CHECK(ack->id.empty() == ack->stream.has_value(), "an ack has one name");
     } else if (const auto* cancel = std::get_if<CancelRequest>(&message)) {
       SEEDANCE_CHECK(cancel->id.empty() == cancel->stream.has_value(), "a cancel has one name");
     }

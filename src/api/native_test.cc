@@ -10,6 +10,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
+constexpr StreamId kStream{.high = 3, .low = 4};
+
 ClientMessage parse(std::string_view json, Subprotocol subprotocol = Subprotocol::json) {
   return parse_client_message(json, subprotocol);
 }
@@ -42,7 +44,9 @@ TEST(ParseInfer, TakesDefaults) {
   EXPECT_FALSE(request.request.seeded);
   EXPECT_EQ(request.request.max_tokens, std::nullopt);
   EXPECT_EQ(request.request.deadline, std::nullopt);
-  EXPECT_EQ(request.request.detach, core::Detach::automatic);
+  EXPECT_EQ(request.request.detach, core::Detach::keep) << "its client can come back";
+  EXPECT_EQ(request.request.key, "");
+  EXPECT_EQ(request.request.surface, core::Surface::native);
   EXPECT_EQ(request.options, NativeOptions{});
 }
 
@@ -52,7 +56,7 @@ TEST(ParseInfer, ReadsEveryField) {
       R"("seed":-1,"stop":["x","y"],"presence_penalty":-2,"frequency_penalty":2,)"
       R"("repeat_penalty":1.1,"logit_bias":{"5":-100,"7":1.5},"logprobs":true,"top_logprobs":20,)"
       R"("ignore_eos":true,"deadline_ms":1000,"boundary":"grapheme","merge_ms":50,)"
-      R"("detach":"keep","with":["tokens","time"])");
+      R"("detach":"cancel","key":"k","with":["tokens","time"])");
   const core::GenerateRequest& request = infer_request.request;
   EXPECT_EQ(request.model, "m@2");
   EXPECT_EQ(request.max_tokens, 9U);
@@ -73,7 +77,8 @@ TEST(ParseInfer, ReadsEveryField) {
   EXPECT_EQ(request.sampling.top_logprobs, 20U);
   EXPECT_TRUE(request.sampling.ignore_eos);
   EXPECT_EQ(request.deadline, std::chrono::seconds{1});
-  EXPECT_EQ(request.detach, core::Detach::keep);
+  EXPECT_EQ(request.detach, core::Detach::cancel);
+  EXPECT_EQ(request.key, "k");
   EXPECT_EQ(infer_request.options.merge, std::optional<Duration>{std::chrono::milliseconds{50}});
   EXPECT_EQ(infer_request.options.with,
             (ChunkExtras{.tokens = true, .logprobs = true, .time = true}));
@@ -119,7 +124,7 @@ TEST(ParseInfer, RefusesWhatIsNotSupportedByName) {
     EXPECT_THAT(no.problem.message, HasSubstr(fmt::format("\"{}\" is not supported", rule.name)));
     ++refused;
   }
-  EXPECT_EQ(refused, 7);  // grammar json_schema key parent session priority input
+  EXPECT_EQ(refused, 6);  // grammar json_schema parent session priority input
   const NativeRefusal unknown = refusal(infer_json(R"("temprature":1)"));
   EXPECT_EQ(unknown.problem.param, "temprature");
   EXPECT_EQ(unknown.problem.message, "\"temprature\" is unknown.");
@@ -160,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"logprobs", "1"}, Wrong{"top_logprobs", "1"}, Wrong{"top_logprobs", "21"},
         Wrong{"ignore_eos", "0"}, Wrong{"deadline_ms", "0"}, Wrong{"deadline_ms", "86400001"},
         Wrong{"boundary", "\"word\""}, Wrong{"merge_ms", "-1"}, Wrong{"merge_ms", "1001"},
-        Wrong{"detach", "\"automatic\""}, Wrong{"with", "\"tokens\""}, Wrong{"with", "[\"text\"]"},
+        Wrong{"detach", "\"automatic\""}, Wrong{"key", "\"\""}, Wrong{"key", "7"}, Wrong{"with", "\"tokens\""}, Wrong{"with", "[\"text\"]"},
         Wrong{"with", "[1]"}, Wrong{"model", "5"}, Wrong{"prompt", "[]"}, Wrong{"prompt", "[-1]"},
         Wrong{"prompt", "[1.5]"}, Wrong{"prompt", "[2147483648]"}, Wrong{"prompt", "{}"},
         Wrong{"prompt", "[\"a\"]"}));
@@ -188,6 +193,9 @@ TEST(ParseInfer, BoundsListsAndStrings) {
   EXPECT_EQ(
       refusal(infer_json(fmt::format("\"logit_bias\":{{{},\"9999\":1}}", biases))).problem.param,
       "logit_bias");
+  const std::string key(kKeyBytesMax, 'k');
+  EXPECT_EQ(infer(fmt::format("\"key\":\"{}\"", key)).request.key, key);
+  EXPECT_EQ(refusal(infer_json(fmt::format("\"key\":\"{}k\"", key))).problem.param, "key");
 }
 
 TEST(ParseInfer, WantsAnIdAndOneInput) {
@@ -217,16 +225,15 @@ TEST(ParseCancel, NamesTheStreamInOneWay) {
   const auto by_id = std::get<CancelRequest>(parse(R"({"type":"CANCEL","id":"a"})"));
   EXPECT_EQ(by_id.id, "a");
   EXPECT_EQ(by_id.stream, std::nullopt);
-  const StreamId stream{.high = 3, .low = 4};
   const auto by_stream = std::get<CancelRequest>(
-      parse(fmt::format(R"({{"type":"CANCEL","stream":"{}"}})", to_text(stream))));
+      parse(fmt::format(R"({{"type":"CANCEL","stream":"{}"}})", to_text(kStream))));
   EXPECT_EQ(by_stream.id, "");
-  EXPECT_EQ(by_stream.stream, stream);
+  EXPECT_EQ(by_stream.stream, kStream);
   EXPECT_EQ(refusal(R"({"type":"CANCEL"})").problem.param, "id");
   EXPECT_EQ(refusal(R"({"type":"CANCEL","id":7})").problem.param, "id");
   EXPECT_EQ(refusal(R"({"type":"CANCEL","stream":"st_1"})").problem.param, "stream");
   EXPECT_EQ(refusal(R"({"type":"CANCEL","id":"a","seq":1})").problem.param, "seq");
-  EXPECT_EQ(refusal(fmt::format(R"({{"type":"CANCEL","id":"a","stream":"{}"}})", to_text(stream)))
+  EXPECT_EQ(refusal(fmt::format(R"({{"type":"CANCEL","id":"a","stream":"{}"}})", to_text(kStream)))
                 .problem.param,
             "id");
 }
@@ -238,13 +245,75 @@ TEST(ParsePing, TakesAnIntegerOrNone) {
   EXPECT_EQ(refusal(R"({"type":"PING","ts":1.5})").problem.param, "ts");
 }
 
-TEST(ParseClientMessage, RefusesLaterTypesByName) {
-  for (const std::string_view type : {"RESUME", "ACK", "INPUT"}) {
-    const auto refused = refusal(fmt::format(R"({{"type":"{}","id":"a"}})", type));
+std::string resume_json(std::string_view fields) {
+  return fmt::format(R"({{"type":"RESUME","id":"a"{}{}}})", fields.empty() ? "" : ",", fields);
+}
+
+TEST(ParseResume, ReadsEveryField) {
+  const std::string stream = fmt::format(R"("stream":"{}")", to_text(kStream));
+  const auto all = std::get<ResumeRequest>(parse(resume_json(
+      stream + R"(,"seq":7,"epoch":2,"with":["tokens","logprobs","time"],"merge_ms":20)")));
+  EXPECT_EQ(all.id, "a");
+  EXPECT_EQ(all.stream, kStream);
+  EXPECT_EQ(all.from, Offset{7});
+  EXPECT_EQ(all.epoch, Epoch{2});
+  EXPECT_EQ(all.options.with, (ChunkExtras{.tokens = true, .logprobs = true, .time = true}));
+  EXPECT_EQ(all.options.merge, std::optional<Duration>{std::chrono::milliseconds{20}});
+  const auto least = std::get<ResumeRequest>(parse(resume_json(stream)));
+  EXPECT_EQ(least.from, Offset{0});
+  EXPECT_EQ(least.epoch, std::nullopt);
+  EXPECT_EQ(least.options, NativeOptions{});
+}
+
+TEST(ParseResume, RefusesWhatIsWrongByName) {
+  const std::string stream = fmt::format(R"("stream":"{}")", to_text(kStream));
+  const std::vector<std::pair<std::string, std::string_view>> wrong{
+      {"", "stream"},
+      {R"("stream":"st_1")", "stream"},
+      {R"("stream":5)", "stream"},
+      {stream + R"(,"seq":1)", "epoch"},
+      {stream + R"(,"seq":-1)", "seq"},
+      {stream + R"(,"seq":1.5,"epoch":1)", "seq"},
+      {stream + R"(,"epoch":-1)", "epoch"},
+      {stream + R"(,"epoch":4294967296)", "epoch"},
+      {stream + R"(,"with":["text"])", "with"},
+      {stream + R"(,"merge_ms":1001)", "merge_ms"},
+      {stream + R"(,"from":1)", "from"},
+  };
+  for (const auto& [fields, param] : wrong) {
+    const NativeRefusal refused = refusal(resume_json(fields));
     EXPECT_EQ(refused.id, "a");
     EXPECT_EQ(refused.problem.code, ErrorCode::invalid_request);
-    EXPECT_THAT(refused.problem.message, HasSubstr(type));
+    EXPECT_EQ(refused.problem.param, param) << fields;
   }
+  EXPECT_EQ(refusal(fmt::format(R"({{"type":"RESUME",{}}})", stream)).problem.param, "id");
+  EXPECT_EQ(
+      refusal(resume_json(stream + R"(,"with":["time"])"), Subprotocol::binary).problem.param,
+      "with");
+}
+
+TEST(ParseAck, NamesTheStreamInOneWay) {
+  const auto by_id = std::get<AckRequest>(parse(R"({"type":"ACK","id":"a","seq":9})"));
+  EXPECT_EQ(by_id.id, "a");
+  EXPECT_EQ(by_id.stream, std::nullopt);
+  EXPECT_EQ(by_id.total, Offset{9});
+  const std::string stream = fmt::format(R"("stream":"{}")", to_text(kStream));
+  const auto by_stream =
+      std::get<AckRequest>(parse(fmt::format(R"({{"type":"ACK",{},"seq":0}})", stream)));
+  EXPECT_EQ(by_stream.stream, kStream);
+  EXPECT_EQ(refusal(R"({"type":"ACK","seq":0})").problem.param, "id");
+  EXPECT_EQ(refusal(fmt::format(R"({{"type":"ACK","id":"a",{},"seq":0}})", stream)).problem.param,
+            "id");
+  EXPECT_EQ(refusal(R"({"type":"ACK","id":"a"})").problem.param, "seq");
+  EXPECT_EQ(refusal(R"({"type":"ACK","id":"a","seq":"9"})").problem.param, "seq");
+  EXPECT_EQ(refusal(R"({"type":"ACK","id":"a","seq":9,"n":1})").problem.param, "n");
+}
+
+TEST(ParseClientMessage, RefusesLaterTypesByName) {
+  const auto refused = refusal(R"({"type":"INPUT","id":"a"})");
+  EXPECT_EQ(refused.id, "a");
+  EXPECT_EQ(refused.problem.code, ErrorCode::invalid_request);
+  EXPECT_THAT(refused.problem.message, HasSubstr("INPUT"));
 }
 
 TEST(ParseClientMessage, RefusesWhatIsNoMessage) {

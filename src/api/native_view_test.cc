@@ -65,6 +65,7 @@ void check_any_cut(Subprotocol subprotocol, std::uint64_t seed) {
   const ChunkExtras with{.tokens = seed % 2 == 0, .logprobs = seed % 3 == 0};
   const NativeView view{subprotocol, "me", 5, with};
   stream::Cursor cursor;
+  DeliveryCheck check;
   Client client;
   const std::uint64_t tokens = prng.below(600);
   while (!cursor.done) {
@@ -74,9 +75,13 @@ void check_any_cut(Subprotocol subprotocol, std::uint64_t seed) {
     if (stream.log.appended().value == tokens && !stream.log.head().done) {
       stream.end(stream::FinishReason::length);
     }
-    client.on_frames(render(view, stream, cursor, prng.below(3) == 0 ? kMuch : prng.below(300)));
+    const std::size_t bytes_max = prng.below(3) == 0 ? kMuch : prng.below(300);
+    std::string out;
+    EXPECT_TRUE(check.on_rendered(view.render(stream.log, cursor, out, bytes_max)));
+    client.on_frames(out);
     EXPECT_EQ(client.seq, cursor.next.value);
   }
+  EXPECT_TRUE(check.complete({tokens}));
   EXPECT_EQ(render(view, stream, cursor), "") << "nothing follows the end";
   EXPECT_EQ(client.text, stream.text);
   EXPECT_EQ(client.seq, tokens);
@@ -89,6 +94,26 @@ TEST(NativeView, GivesTheSameStreamHoweverItIsCut) {
     SCOPED_TRACE(seed);
     check_any_cut(Subprotocol::json, seed);
     check_any_cut(Subprotocol::binary, seed);
+  }
+}
+
+// What a client had and what it gets from there on is the whole.
+TEST(NativeView, GoesOnWhereverAClientStopped) {
+  TestStream stream;
+  for (std::size_t i = 0; i < 40; ++i) add_awkward(stream, i);
+  stream.end(stream::FinishReason::stop);
+  for (const Subprotocol subprotocol : {Subprotocol::json, Subprotocol::binary}) {
+    const NativeView view{subprotocol, "me", 5, {}};
+    for (std::uint64_t from = 0; from <= 40; ++from) {
+      Client client{.seq = from};
+      stream.log.append_text({0}, {from}, client.text);
+      stream::Cursor cursor{.next = {from}};
+      client.on_frames(render(view, stream, cursor, 100));
+      while (!cursor.done) client.on_frames(render(view, stream, cursor, 100));
+      EXPECT_EQ(client.text, stream.text);
+      EXPECT_EQ(client.seq, 40U);
+      EXPECT_EQ(client.dones, 1);
+    }
   }
 }
 
@@ -226,43 +251,6 @@ TEST(NativeView, EndsABinaryStreamWithOneFinalFrameThenTheDone) {
     EXPECT_EQ(all[1].opcode, wire::Opcode::text);
     EXPECT_EQ(boost::json::parse(all[1].payload).at("type"), "INFER_DONE");
   }
-}
-
-TEST(NativeMessages, AcceptedHasAllThatTheClientNeeds) {
-  std::string out;
-  append_accepted(out, "me", 5, TestStream{}.accepted());
-  EXPECT_EQ(only_payload(out), R"({"type":"ACCEPTED","id":"me","stream":")" + to_text(kStream) +
-                                   R"(","epoch":1,"channel":5,"attached":false,"model":"tiny@1",)"
-                                   R"("prompt_tokens":7,"queue":3})");
-}
-
-TEST(NativeMessages, ErrorHasTheNumbersThatExplainIt) {
-  std::string out;
-  append_error(out, "", std::nullopt, {.code = ErrorCode::protocol_error, .message = "Bad."});
-  EXPECT_EQ(only_payload(out),
-            R"({"type":"ERROR","code":"protocol_error","message":"Bad.","retryable":false})");
-  out.clear();
-  append_error(out, "me", kStream,
-               {.code = ErrorCode::overloaded,
-                .message = "Full.",
-                .param = "prompt",
-                .numbers = {{"queued", 9}, {"limit", 8}},
-                .retry_after_ms = 50});
-  EXPECT_EQ(boost::json::parse(only_payload(out)),
-            boost::json::parse(R"({"type":"ERROR","id":"me","stream":")" + to_text(kStream) +
-                               R"(","code":"overloaded","message":"Full.","retryable":true,)"
-                               R"("param":"prompt","retry_after_ms":50,)"
-                               R"("numbers":{"queued":9,"limit":8}})"));
-}
-
-TEST(NativeMessages, PongEchoesTheTime) {
-  std::string out;
-  append_pong(out, {.ts = -3}, kWall);
-  append_pong(out, {}, kWall);
-  const auto all = frames(out);
-  ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].payload, R"({"type":"PONG","ts":-3,"server_ts":1700000000000})");
-  EXPECT_EQ(all[1].payload, R"({"type":"PONG","server_ts":1700000000000})");
 }
 
 }  // namespace

@@ -5,10 +5,6 @@
 namespace seedance::api {
 namespace {
 
-std::int64_t to_seconds(WallTime time) {
-  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
-}
-
 void append_model(wire::JsonWriter& json, const ModelEntry& model) {
   json.begin_object()
       .field("id", model.id)
@@ -42,8 +38,13 @@ HttpAnswer model_answer(const ModelEntry& model) {
   return answer;
 }
 
+std::int64_t to_seconds(WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
 AnswerHead::AnswerHead(const core::Accepted& accepted)
     : stream(accepted.stream),
+      epoch(accepted.epoch),
       model(accepted.model),
       created(accepted.created),
       prompt_tokens(accepted.prompt_tokens),

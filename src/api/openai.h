@@ -47,6 +47,7 @@ enum class BodyFraming : std::uint8_t {
 // What is the same in every answer to one request.
 struct AnswerHead {
   StreamId stream;
+  Epoch epoch;
   std::string model;
   WallTime created;
   std::uint32_t prompt_tokens = 0;
@@ -61,6 +62,9 @@ struct AnswerHead {
 void append_keepalive(std::string& out, BodyFraming framing);
 
 // For the views of this module.
+
+// Seconds since 1970 UTC, as all of OpenAI's times are.
+std::int64_t to_seconds(WallTime time);
 
 // OpenAI's finish_reason; nothing for an ending that is an error there.
 std::optional<std::string_view> finish_reason(stream::FinishReason reason);

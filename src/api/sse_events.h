@@ -1,4 +1,4 @@
-// Server-sent events of OpenAI's shape, in pieces of a response body.
+// Server-sent events in pieces of a response body.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "api/answer.h"
+#include "api/delivery.h"
 #include "api/openai.h"
 #include "base/check.h"
+#include "base/id.h"
 #include "stream/token_log.h"
 #include "wire/http.h"
 
@@ -28,7 +30,53 @@ class BodyPiece {
   BodyFraming framing_;
 };
 
-// The events of one answer: what is the same in each, and how they end.
+// The `id:` lines of one stream's events: api/event_id.h.
+class EventIds {
+ public:
+  EventIds(StreamId stream, Epoch epoch);
+
+  // A client that got this event has all tokens before `next`.
+  void append(Offset next, std::string& out) const;
+
+ private:
+  std::string prefix_;
+};
+
+// One piece of the body with what lies between cursor and head.
+// `append_chunk(from, to)` appends events, maybe none; `append_end()` the last
+// ones; `token_bytes` is what a token takes in a chunk beside its text. Stops
+// behind the event with which `out` has grown by `bytes_max` or more; sets
+// cursor.done with the end of the body.
+template <typename AppendChunk, typename AppendEnd>
+Rendered render_events(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
+                       BodyFraming framing, std::size_t bytes_max, std::size_t token_bytes,
+                       AppendChunk append_chunk, AppendEnd append_end) {
+  Rendered rendered;
+  if (cursor.done) return rendered;
+  const stream::Head head = log.head();
+  SEEDANCE_CHECK(cursor.next <= head.end, "a cursor is never beyond the head");
+  const std::size_t begin = out.size();
+  BodyPiece piece{out, framing};
+  do {
+    if (cursor.next < head.end) {
+      const Offset to = cut(log, cursor.next, head.end, bytes_max, token_bytes);
+      append_chunk(cursor.next, to);
+      rendered.add(cursor.next, to);
+      cursor.next = to;
+    } else if (head.done) {
+      append_end();
+      cursor.done = rendered.done = true;
+    } else {
+      break;
+    }
+  } while (!cursor.done && (out.size() == begin || out.size() - begin < bytes_max));
+  piece.close();
+  if (cursor.done && framing == BodyFraming::chunked) out += wire::kLastChunk;
+  return rendered;
+}
+
+// The events of one answer in OpenAI's shape: what is the same in each, and how
+// they end.
 class SseEvents {
  public:
   struct Shape {
@@ -37,56 +85,23 @@ class SseEvents {
     bool include_usage = false;
   };
 
-  SseEvents(const AnswerHead& head, const Shape& shape, BodyFraming framing);
+  SseEvents(const AnswerHead& head, const Shape& shape);
 
-  // Around the one choice of an event.
-  void begin(std::string& out) const { out += begin_; }
+  // Around the one choice of an event, whose client then has all before `next`.
+  void begin(Offset next, std::string& out) const;
   void end(std::string& out) const { out += end_; }
 
   // What follows the event with the finish_reason: usage if asked for, [DONE].
   void append_done(const stream::Terminal& terminal, std::string& out) const;
 
   // The only ending of a stream that failed.
-  static void append_error(const Problem& problem, std::string& out);
-
-  // One piece of the body with what lies between cursor and head.
-  // `append_chunk(from, to)` and `append_end()` append events, the former maybe
-  // none; `token_bytes` is what a token takes in a chunk beside its text.
-  template <typename AppendChunk, typename AppendEnd>
-  void render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-              std::size_t bytes_max, std::size_t token_bytes, AppendChunk append_chunk,
-              AppendEnd append_end) const;
+  void append_failure(const stream::Terminal& terminal, std::string& out) const;
 
  private:
+  EventIds ids_;
   std::string begin_;
   std::string_view end_;
   bool include_usage_;
-  BodyFraming framing_;
 };
-
-template <typename AppendChunk, typename AppendEnd>
-void SseEvents::render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-                       std::size_t bytes_max, std::size_t token_bytes, AppendChunk append_chunk,
-                       AppendEnd append_end) const {
-  if (cursor.done) return;
-  const stream::Head head = log.head();
-  SEEDANCE_CHECK(cursor.next <= head.end, "a cursor is never beyond the head");
-  const std::size_t begin = out.size();
-  BodyPiece piece{out, framing_};
-  do {
-    if (cursor.next < head.end) {
-      const Offset to = cut(log, cursor.next, head.end, bytes_max, token_bytes);
-      append_chunk(cursor.next, to);
-      cursor.next = to;
-    } else if (head.done) {
-      append_end();
-      cursor.done = true;
-    } else {
-      break;
-    }
-  } while (!cursor.done && (out.size() == begin || out.size() - begin < bytes_max));
-  piece.close();
-  if (cursor.done && framing_ == BodyFraming::chunked) out += wire::kLastChunk;
-}
 
 }  // namespace seedance::api

@@ -34,30 +34,40 @@ TEST(BodyPiece, IsBareUntilClose) {
   EXPECT_EQ(out, "abc");
 }
 
+TEST(EventIds, SaysWhatIsWantedNext) {
+  const EventIds ids{kStream, {7}};
+  std::string out;
+  ids.append({12}, out);
+  EXPECT_EQ(out, "id: " + to_text(EventId{kStream, {7}, {12}}) + "\n");
+}
+
 TEST(SseEvents, EscapesTheModelsName) {
   core::Accepted accepted = TestStream{}.accepted();
   accepted.model = "a\"b";
-  const SseEvents named{AnswerHead{accepted}, {.id_prefix = "x-", .object = "o"}, {}};
+  const SseEvents named{AnswerHead{accepted}, {.id_prefix = "x-", .object = "o"}};
   std::string out;
-  named.begin(out);
+  named.begin({3}, out);
   named.end(out);
   const auto all = events(out);
   ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(boost::json::parse(all[0]).at("model"), "a\"b");
+  EXPECT_EQ(all[0].id, (EventId{kStream, {1}, {3}}));
+  EXPECT_EQ(boost::json::parse(all[0].data).at("model"), "a\"b");
 }
 
-TEST(SseEvents, GoesOnUntilSomethingIsAppended) {
+TEST(RenderEvents, GoesOnUntilSomethingIsAppended) {
   TestStream stream;
   for (int i = 0; i < 5; ++i) stream.add("abc");
-  const SseEvents shape{AnswerHead{stream.accepted()}, {}, BodyFraming::until_close};
   stream::Cursor cursor;
   std::string out;
   const auto append_third = [&](Offset from, Offset) {
     if (from == Offset{2}) out += "x";
   };
-  shape.render(stream.log, cursor, out, 0, 0, append_third, [] {});
+  const Rendered rendered =
+      render_events(stream.log, cursor, out, BodyFraming::until_close, 0, 0, append_third, [] {});
   EXPECT_EQ(out, "x");
   EXPECT_EQ(cursor.next, Offset{3});
+  EXPECT_EQ(rendered.tokens, 3U);
+  EXPECT_FALSE(rendered.done);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/event_id.h"
 #include "base/bytes.h"
 #include "core/messages.h"
 #include "stream/token_log.h"
@@ -66,7 +67,19 @@ struct TestStream {
     accepted.prompt_tokens = 7;
     accepted.queue = 3;
     accepted.created = kWall;
+    accepted.expires_at = kWall + std::chrono::seconds{600};
     return accepted;
+  }
+
+  core::Resumed resumed(Offset from) const {
+    core::Resumed resumed{.stream = accepted(),
+                          .from = from,
+                          .head = log.head().end,
+                          .state = core::StreamState::decode};
+    // Borrowed: the stream outlives what a test asks of it.
+    resumed.stream.log = std::shared_ptr<const stream::TokenLog>{&log, [](const auto*) {}};
+    if (log.head().done) resumed.state = core::StreamState::done;
+    return resumed;
   }
 
   std::shared_ptr<text::PieceTable> pieces = std::make_shared<text::PieceTable>();
@@ -153,15 +166,28 @@ inline Body dechunk(std::string_view bytes) {
   return body;
 }
 
-inline std::vector<std::string> events(std::string_view content) {
+// With the ids that a client would come back with.
+struct Event {
+  EventId id;
+  std::string data;
+};
+
+inline std::vector<Event> events(std::string_view content) {
   wire::SseParser parser;
   EXPECT_TRUE(parser.on_input(content));
-  std::vector<std::string> all;
+  std::vector<Event> all;
   while (auto event = parser.next()) {
     EXPECT_EQ(event->event, "") << "events are unnamed";
-    all.push_back(event->data);
+    const auto id = parse_event_id(event->id);
+    EXPECT_TRUE(id) << "an event without an id: " << event->data;
+    all.push_back({id.value_or(EventId{}), event->data});
   }
   return all;
+}
+
+// The id line of the events of TestStream.
+inline std::string id_line(std::uint64_t next) {
+  return "id: " + to_text(kStream) + ":1:" + std::to_string(next) + "\n";
 }
 
 inline std::string as_string(const boost::json::value& value) {

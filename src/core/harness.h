@@ -34,6 +34,9 @@ inline text::PieceTable letters() {
   return table;
 }
 
+// The bytes of a journal's segments, by number.
+using Disk = std::map<std::uint32_t, std::string>;
+
 enum class Writing : std::uint8_t { at_once, by_hand };
 
 // A core, and everything that it asked for, sorted by kind.
@@ -42,9 +45,9 @@ class Harness {
   // Without a journal.
   explicit Harness(Limits limits = {}) : core{limits, {{.name = "letters"}}, kClocks} {}
 
-  // With one, that goes on behind `disk`: the bytes of its segments by number.
-  explicit Harness(std::map<std::uint32_t, std::string> disk, Writing how = Writing::at_once,
-                   Limits limits = {}, stream::JournalLimits journal = {})
+  // With one, that goes on behind `disk`.
+  explicit Harness(Disk disk, Writing how = Writing::at_once, Limits limits = {},
+                   stream::JournalLimits journal = {})
       : core{limits,
              {{.name = "letters", .digest = "d"}},
              kClocks,
@@ -54,7 +57,7 @@ class Harness {
     drain();
   }
 
-  static stream::Recovery recovered(const std::map<std::uint32_t, std::string>& disk) {
+  static stream::Recovery recovered(const Disk& disk) {
     stream::JournalReader reader{{}};
     for (const auto& [number, bytes] : disk) {
       const auto counted = reader.on_segment(number, as_bytes(bytes));
@@ -150,7 +153,7 @@ class Harness {
   std::vector<engine::Cancel> cancels;
   std::vector<Resumed> resumed;
   std::vector<StreamList> lists;
-  std::map<std::uint32_t, std::string> segments;  // What the journal holds.
+  Disk segments;  // What the journal holds.
   std::vector<std::uint32_t> removed;
   std::uint64_t last_batch = 0;
   Writing writing = Writing::at_once;

@@ -99,7 +99,7 @@ TEST(Redrive, GivesUpWhenNoEngineComes) {
 }
 
 TEST(Journalled, NothingIsShownBeforeItIsWritten) {
-  Harness h{{}, Writing::by_hand};
+  Harness h{Disk{}, Writing::by_hand};
   h.start();
   h.run();
   EXPECT_THAT(h.acceptances, IsEmpty());
@@ -121,7 +121,7 @@ TEST(Journalled, NothingIsShownBeforeItIsWritten) {
 }
 
 TEST(Journalled, ABatchShowsNoMoreThanItHolds) {
-  Harness h{{}, Writing::by_hand};
+  Harness h{Disk{}, Writing::by_hand};
   h.start();
   h.run();
   h.written();
@@ -135,7 +135,7 @@ TEST(Journalled, ABatchShowsNoMoreThanItHolds) {
 }
 
 TEST(Journalled, AServerThatStartsAgainContinuesWhereItWas) {
-  Harness before{{}};
+  Harness before{Disk{}};
   before.start(1);
   const StreamId running =
       before.run({.sampling = {.seed = 5}, .seeded = true, .text = {.stop = {"zz"}}});
@@ -165,7 +165,7 @@ TEST(Journalled, AServerThatStartsAgainContinuesWhereItWas) {
 }
 
 TEST(Journalled, WhatWasFinishedIsServedAndItsKeyHolds) {
-  Harness before{{}};
+  Harness before{Disk{}};
   before.start();
   const StreamId id = before.run({.key = "k"});
   before.say(before.jobs[0], "ab");
@@ -184,7 +184,7 @@ TEST(Journalled, WhatWasFinishedIsServedAndItsKeyHolds) {
 }
 
 TEST(Journalled, AStreamWhoseClientCannotComeBackIsNotContinued) {
-  Harness before{{}};
+  Harness before{Disk{}};
   before.start();
   const StreamId id = before.run({.surface = Surface::chat});
   before.say(before.jobs[0], "ab");
@@ -196,10 +196,10 @@ TEST(Journalled, AStreamWhoseClientCannotComeBackIsNotContinued) {
 }
 
 TEST(Journalled, StartsWithoutATokenAreCounted) {
-  Harness first{{}};
+  Harness first{Disk{}};
   first.start();
   const StreamId id = first.run();
-  std::map<std::uint32_t, std::string> disk = first.segments;
+  Disk disk = first.segments;
   for (std::uint32_t i = 0; i < kServerStartsMax; ++i) {
     Harness h{disk};
     h.start();
@@ -214,7 +214,7 @@ TEST(Journalled, StartsWithoutATokenAreCounted) {
 }
 
 TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
-  Harness before{{}};
+  Harness before{Disk{}};
   before.start();
   const StreamId running = before.run();
   const StreamId done = before.run();
@@ -240,7 +240,7 @@ TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
 }
 
 TEST(Journalled, AStalledJournalParksWhatRunsAndRefusesWhatComes) {
-  Harness h{{}, Writing::by_hand};
+  Harness h{Disk{}, Writing::by_hand};
   h.start(1);
   h.run();
   h.written();
@@ -258,7 +258,7 @@ TEST(Journalled, AStalledJournalParksWhatRunsAndRefusesWhatComes) {
 }
 
 TEST(Journalled, ADrainLeavesToTheJournalWhatCanComeBack) {
-  Harness h{{}};
+  Harness h{Disk{}};
   h.start(3);
   h.run();
   h.run({.surface = Surface::chat});
@@ -276,7 +276,7 @@ TEST(Journalled, ADrainLeavesToTheJournalWhatCanComeBack) {
 }
 
 TEST(Journalled, ADrainWaitsForNobodyWhomNobodyReads) {
-  Harness h{{}};
+  Harness h{Disk{}};
   h.start();
   const StreamId id = h.run();
   h.pass(Drain{kStart + seconds{5}});
@@ -306,7 +306,7 @@ TEST(Journalled, OneLongStreamPinsNoOldSegments) {
 }
 
 TEST(Journalled, RefusesWhatTheJournalHasNoRoomFor) {
-  Harness h{{}, Writing::at_once, {}, {.bytes_max = 12'000}};
+  Harness h{Disk{}, Writing::at_once, {}, {.bytes_max = 12'000}};
   h.start();
   h.run();
   h.submit();

@@ -1,6 +1,7 @@
 // What the journal keeps of streams: docs/formats/journal.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@
 #include "stream/record.h"
 
 namespace seedance::stream {
+
+// Of one run of the machine, from start to power loss: the system makes it up.
+using BootId = std::array<std::uint8_t, 16>;
 
 // What is known of a stream when it is accepted, and who may append to it now.
 struct StreamHeader {
@@ -105,6 +109,7 @@ struct ForgetRecord {
 // Everything before it in its segment, and every earlier segment, was on the disk
 // when it was written.
 struct SyncRecord {
+  BootId boot = {};  // That of its segment, so that no client's text can pass for a mark.
   WallTime at;
 
   friend bool operator==(const SyncRecord&, const SyncRecord&) = default;
@@ -117,8 +122,14 @@ using JournalRecord = std::variant<StateRecord, TokensRecord, EndRecord, DriveRe
 inline constexpr std::size_t kRecordHeaderBytes = 16;
 inline constexpr std::uint32_t kRecordBytesMax = 256U << 20;
 
-// Appends one record in its frame.
+// Appends one record in its frame. Allocates nothing but room in `out`.
 void encode(const JournalRecord& record, std::string& out);
+void encode(const StateRecord& record, std::string& out);
+void encode(const TokensRecord& record, std::string& out);
+void encode(const EndRecord& record, std::string& out);
+void encode(const DriveRecord& record, std::string& out);
+void encode(const ForgetRecord& record, std::string& out);
+void encode(const SyncRecord& record, std::string& out);
 
 // The record at the front of `bytes`, and the bytes that it takes. `truncated`
 // when the bytes end within it; `corrupt` when a checksum or a field is wrong.
@@ -128,11 +139,19 @@ struct DecodedRecord {
 };
 Result<DecodedRecord> decode_record(Bytes bytes);
 
+// The same into `record`, whose memory is used again; gives the bytes. After a
+// failure `record` is anything.
+Result<std::size_t> decode_record(Bytes bytes, JournalRecord& record);
+
+// In one line for a person, without text of prompt or answer.
+std::string describe(const JournalRecord& record);
+
 // The front of every segment file.
 struct SegmentHeader {
-  std::uint32_t segment = 0;                  // Its number, from 1; later ones have higher numbers.
-  std::array<std::uint8_t, 16> boot = {};     // The machine's boot id when it was begun.
+  std::uint32_t segment = 0;   // Its number, from 1 and without gaps.
+  BootId boot = {};            // The machine's when it was begun.
   WallTime created;
+  bool synced_always = false;  // Nothing in it counted as written before it was on the disk.
 
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };

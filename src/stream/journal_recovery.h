@@ -1,7 +1,6 @@
 // What a journal says after a restart.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,8 +45,7 @@ struct Recovery {
 class JournalReader {
  public:
   struct Options {
-    std::array<std::uint8_t, 16> boot = {};  // Of this start.
-    bool synced_always = false;              // The journal was written with `sync: always`.
+    BootId boot = {};  // Of this start.
   };
 
   explicit JournalReader(Options options);
