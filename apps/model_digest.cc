@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
@@ -51,7 +52,45 @@ Result<void> add_file(EVP_MD_CTX* hash, const std::string& path, const std::stop
   }
 }
 
+Hash begin_hash() {
+  Hash hash{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+  EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr);
+  return hash;
+}
+
+std::string end_hash(const Hash& hash) {
+  std::array<unsigned char, 32> bytes{};
+  EVP_DigestFinal_ex(hash.get(), bytes.data(), nullptr);
+  std::string digest;
+  for (const unsigned char byte : bytes) digest += fmt::format("{:02x}", byte);
+  return digest;
+}
+
+Result<void> add_ends(EVP_MD_CTX* hash, const std::string& path) {
+  const io::Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat status{};
+  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) return io::system_failure(path);
+  const std::string size = fmt::format("{} ", status.st_size);
+  EVP_DigestUpdate(hash, size.data(), size.size());
+  std::vector<char> block(kBlockBytes);
+  const off_t last = std::max<off_t>(0, status.st_size - static_cast<off_t>(kBlockBytes));
+  for (const off_t from : {off_t{0}, last}) {
+    const ssize_t count = ::pread(fd.get(), block.data(), block.size(), from);
+    if (count < 0) return io::system_failure(path);
+    EVP_DigestUpdate(hash, block.data(), static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<std::string> fingerprint_of(const std::vector<std::string>& files) {
+  const Hash hash = begin_hash();
+  for (const std::string& file : files) {
+    if (auto added = add_ends(hash.get(), file); !added) return std::unexpected(added.error());
+  }
+  return end_hash(hash);
+}
 
 std::string DigestCache::find(const std::vector<std::string>& files) const {
   const std::string wanted = identity(files);
@@ -69,16 +108,12 @@ std::string DigestCache::find(const std::vector<std::string>& files) const {
 Result<std::string> DigestCache::compute(const std::vector<std::string>& files,
                                          const std::stop_token& stop) const {
   const std::string before = identity(files);
-  const Hash hash{EVP_MD_CTX_new(), EVP_MD_CTX_free};
-  EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr);
+  const Hash hash = begin_hash();
   for (const std::string& file : files) {
     const auto added = add_file(hash.get(), file, stop);
     if (!added) return std::unexpected(added.error());
   }
-  std::array<unsigned char, 32> bytes{};
-  EVP_DigestFinal_ex(hash.get(), bytes.data(), nullptr);
-  std::string digest;
-  for (const unsigned char byte : bytes) digest += fmt::format("{:02x}", byte);
+  const std::string digest = end_hash(hash);
   if (before.empty() || identity(files) != before) {
     return fail(Errc::corrupt, "the model changed while it was read");
   }

@@ -28,4 +28,8 @@ class DigestCache {
   std::string path_;
 };
 
+// Tells models apart without reading them whole: the SHA-256, in hexadecimal, of
+// their sizes and of the first and last mebibyte of every part.
+Result<std::string> fingerprint_of(const std::vector<std::string>& files);
+
 }  // namespace seedance::apps

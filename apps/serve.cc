@@ -82,6 +82,19 @@ Result<std::vector<std::string>> check_model(const server::ServerConfig& config)
   return std::move(file->paths);
 }
 
+// Tells what each model is made of, so that streams are continued on nothing else.
+Result<void> name_models(server::ServerConfig& config, const std::vector<std::string>& files) {
+  server::ModelSpec& model = config.models.front();
+  if (const auto* scripted = std::get_if<server::ScriptedModel>(&model.engine)) {
+    model.digest = "script:" + scripted->script;
+    return {};
+  }
+  auto digest = fingerprint_of(files);
+  if (!digest) return std::unexpected(digest.error());
+  model.digest = *std::move(digest);
+  return {};
+}
+
 void print_ready(const server::ReadyReport& report, Duration checks, const std::string& digest) {
   const server::ReadyReport::Model& model = report.models.front();
   std::string stages = fmt::format("checks {:.1f}", to_ms(checks));
@@ -176,6 +189,9 @@ int run(const Options& options) {
   if (!config) return complain(kUsage, config.error().detail);
   auto files = check_model(*config);
   if (!files) return complain(kUsage, files.error().detail);
+  if (auto named = name_models(*config, *files); !named) {
+    return complain(kUsage, named.error().detail);
+  }
   // Taken before the data directory is made, so that a server in vain leaves nothing behind.
   const auto server = server::Server::open(*std::move(config));
   if (!server) return complain(kUsage, server.error().detail);

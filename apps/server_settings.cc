@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "apps/files.h"
 #include "scripted/script.h"
 
 namespace seedance::apps {
@@ -53,6 +54,30 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
       .engine = server::ScriptedModel{std::string{*script}}};
 }
 
+// Servers on several ports can share a data directory.
+std::string journal_directory(const config::Settings& settings) {
+  return fmt::format("{}/journal/{}", data_directory(settings.data_dir), settings.websocket_port);
+}
+
+Result<std::optional<server::JournalSpec>> journal_spec(const config::Settings& settings) {
+  if (settings.journal == "none") return std::optional<server::JournalSpec>{};
+  if (settings.journal != "file") {
+    return fail(Errc::invalid,
+                fmt::format("journal: \"{}\" is unknown; give file or none", settings.journal));
+  }
+  const auto sync = store::parse_sync(settings.journal_sync);
+  if (!sync) {
+    return fail(Errc::invalid,
+                fmt::format("journal_sync: \"{}\" is unknown; give none, interval or always",
+                            settings.journal_sync));
+  }
+  return server::JournalSpec{
+      .files = {.directory = journal_directory(settings),
+                .sync = *sync,
+                .sync_interval = ms(settings.journal_sync_interval_ms)},
+      .limits = {.bytes_max = static_cast<std::uint64_t>(settings.journal_max_bytes)}};
+}
+
 }  // namespace
 
 Result<server::ServerConfig> server_config(const config::Settings& settings) {
@@ -63,6 +88,9 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.host = settings.host;
   out.port = static_cast<std::uint16_t>(settings.websocket_port);
   out.edges = static_cast<std::uint32_t>(settings.edge_threads);
+  auto journal = journal_spec(settings);
+  if (!journal) return std::unexpected(journal.error());
+  out.journal = *std::move(journal);
   out.api_keys = settings.api_keys;
   out.allowed_hosts = settings.allowed_hosts;
   out.allowed_origins = settings.allowed_origins;
@@ -79,6 +107,10 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.core.queue_wait_max = ms(settings.queue_timeout_ms);
   out.core.detach_ttl = ms(settings.detach_ttl_ms);
   out.core.orphan_ttl = ms(settings.orphan_ttl_ms);
+  out.core.terminal_ttl = ms(settings.terminal_ttl_ms);
+  out.core.recovery_wait_max = ms(settings.recovery_timeout_ms);
+  out.core.streams_kept_max = static_cast<std::uint32_t>(settings.max_kept_streams);
+  out.limits.stall_timeout = ms(settings.stall_timeout_ms);
   return out;
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kModel = "Model";
 constexpr std::string_view kNetwork = "Network and access";
+constexpr std::string_view kJournal = "Journal";
 constexpr std::string_view kDelivery = "Delivery";
 constexpr std::string_view kLimits = "Limits";
 constexpr std::int64_t kDayMs = 86'400'000;
@@ -62,6 +63,20 @@ constexpr std::array kKeys{
         "~/.local/share/seedance",
         &S::data_dir},
 
+    Key{"journal", "--journal", kJournal,
+        "Where streams are kept so that they outlive the server: file, in data_dir, or none",
+        &S::journal},
+    Key{"journal_sync", "--journal-sync", kJournal,
+        "What a failure of the whole machine may cost: none = what the system had not written, "
+        "interval = what is newer than journal_sync_interval_ms, always = nothing",
+        &S::journal_sync},
+    Key{"journal_sync_interval_ms", "--journal-sync-interval-ms", kJournal,
+        "Milliseconds between two syncs, with journal_sync: interval", &S::journal_sync_interval_ms,
+        1, 60'000},
+    Key{"journal_max_bytes", "--journal-max-bytes", kJournal,
+        "Bytes that the journal may take on the disk; requests beyond are refused as overloaded",
+        &S::journal_max_bytes, 1 << 20, std::int64_t{1} << 46},
+
     Key{"enable_streaming", "--enable-streaming", kDelivery,
         "Send tokens as they are made; false = answers arrive whole, unless a request sets "
         "merge_ms",
@@ -88,14 +103,26 @@ constexpr std::array kKeys{
         "Milliseconds that a stream waits for the model before it ends as deadline_exceeded",
         &S::queue_timeout_ms, 1, kDayMs},
     Key{"detach_ttl_ms", "--detach-ttl-ms", kLimits,
-        "Milliseconds that a stream runs on without a reader, where the request says detach: keep",
+        "Milliseconds that a stream runs on without a reader, where its client can come back: "
+        "native requests, those with an idempotency key or detach: keep",
         &S::detach_ttl_ms, 0, kDayMs},
     Key{"orphan_ttl_ms", "--orphan-ttl-ms", kLimits,
-        "Milliseconds that a stream runs on without a reader, where the request says nothing",
-        &S::orphan_ttl_ms, 0, kDayMs},
-    Key{"drain_timeout_ms", "--drain-timeout-ms", kLimits,
-        "Milliseconds that running streams get to finish after SIGTERM", &S::drain_timeout_ms, 0,
+        "Milliseconds that any other stream runs on without a reader", &S::orphan_ttl_ms, 0,
         kDayMs},
+    Key{"terminal_ttl_ms", "--terminal-ttl-ms", kLimits,
+        "Milliseconds that a stream can be resumed after its end", &S::terminal_ttl_ms, 0, kDayMs},
+    Key{"max_kept_streams", "--max-kept-streams", kLimits,
+        "Streams that are kept after their end; the oldest go first", &S::max_kept_streams, 1,
+        10'000'000},
+    Key{"recovery_timeout_ms", "--recovery-timeout-ms", kLimits,
+        "Milliseconds that an interrupted stream waits for a new worker before it fails",
+        &S::recovery_timeout_ms, 1, kDayMs},
+    Key{"stall_timeout_ms", "--stall-timeout-ms", kLimits,
+        "Milliseconds after which a connection that takes no bytes is closed", &S::stall_timeout_ms,
+        100, kDayMs},
+    Key{"drain_timeout_ms", "--drain-timeout-ms", kLimits,
+        "Milliseconds that running streams get to finish after SIGTERM; the journal keeps the rest",
+        &S::drain_timeout_ms, 0, kDayMs},
 };
 
 std::string quoted(std::string_view text) {

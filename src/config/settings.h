@@ -28,6 +28,11 @@ struct Settings {
   std::vector<std::string> allowed_origins;
   std::string data_dir;
 
+  std::string journal = "file";
+  std::string journal_sync = "none";
+  std::int64_t journal_sync_interval_ms = 100;
+  std::int64_t journal_max_bytes = std::int64_t{1} << 30;
+
   bool enable_streaming = true;
   std::int64_t buffer_timeout_ms = 0;
 
@@ -39,6 +44,10 @@ struct Settings {
   std::int64_t queue_timeout_ms = 60'000;
   std::int64_t detach_ttl_ms = 300'000;
   std::int64_t orphan_ttl_ms = 10'000;
+  std::int64_t terminal_ttl_ms = 600'000;
+  std::int64_t max_kept_streams = 100'000;
+  std::int64_t recovery_timeout_ms = 300'000;
+  std::int64_t stall_timeout_ms = 60'000;
   std::int64_t drain_timeout_ms = 5'000;
 
   friend bool operator==(const Settings&, const Settings&) = default;

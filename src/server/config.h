@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/time.h"
 #include "core/core.h"
+#include "store/journal_options.h"
 #include "wire/http.h"
 #include "wire/ws_connection.h"
 
@@ -32,9 +34,16 @@ struct ScriptedModel {
 struct ModelSpec {
   std::string name;
   std::uint32_t version = 1;
+  std::string digest = {};  // Of what it is made of: streams are continued on nothing else.
   std::variant<LlamaModel, ScriptedModel> engine;
 
   std::string full_name() const { return name + "@" + std::to_string(version); }
+};
+
+// Where streams are kept so that they outlive the server.
+struct JournalSpec {
+  store::JournalOptions files;
+  stream::JournalLimits limits;
 };
 
 // What one edge, connection or client may take.
@@ -55,10 +64,11 @@ struct ServerLimits {
 };
 
 struct ServerConfig {
-  std::string host = "127.0.0.1";  // An IPv4 or IPv6 address, or a name that means one.
-  std::uint16_t port = 8080;       // 0 = any free one.
-  std::uint32_t edges = 0;         // I/O threads; 0 = a quarter of the cores, at least one.
-  std::vector<ModelSpec> models;   // At least one; names differ.
+  std::string host = "127.0.0.1";      // An IPv4 or IPv6 address, or a name that means one.
+  std::uint16_t port = 8080;           // 0 = any free one.
+  std::uint32_t edges = 0;             // I/O threads; 0 = a quarter of the cores, at least one.
+  std::vector<ModelSpec> models;       // At least one; names differ.
+  std::optional<JournalSpec> journal;  // None = streams live as long as the server.
 
   // Any of them opens every route; none = no key is asked for. The probes and
   // the static page are always open.

@@ -18,6 +18,7 @@
 #include "io/mailbox.h"
 #include "server/config.h"
 #include "server/counters.h"
+#include "store/journal_metrics.h"
 
 namespace seedance::server {
 
@@ -38,6 +39,7 @@ struct ModelNames {
 struct Board {
   std::atomic<bool> ready{false};  // Every model answers.
   const core::Stats* stats = nullptr;
+  const store::JournalMetrics* journal = nullptr;  // Null without one.
   std::vector<ModelNames> models;
   WallTime started;
 

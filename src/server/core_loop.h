@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/core.h"
@@ -14,6 +15,7 @@
 #include "server/context.h"
 #include "server/edge.h"
 #include "server/host.h"
+#include "store/file_journal.h"
 
 namespace seedance::server {
 
@@ -23,7 +25,8 @@ namespace seedance::server {
 // Belongs to one thread, which must live as long as the child processes.
 class CoreLoop {
  public:
-  // Everything given outlives the loop. Starts nothing.
+  // Everything given outlives the loop. Locks and reads the journal, if there is
+  // one; starts nothing else.
   static Result<std::unique_ptr<CoreLoop>> open(const ServerConfig& config,
                                                 io::Mailbox<core::Message>& inbox, Board& board,
                                                 std::span<const std::unique_ptr<EdgeInbox>> edges);
@@ -40,6 +43,13 @@ class CoreLoop {
 
   void drain(TimePoint deadline, TimePoint now);
 
+  // Behind the last turn: everything that was committed is on the disk.
+  Result<void> close();
+
+  // For the operator, since it was asked last: why the journal cannot be written,
+  // and that it can be again.
+  std::vector<std::string> take_journal_notices() { return std::exchange(notices_, {}); }
+
   const core::Core& core() const { return core_; }
   const std::vector<std::unique_ptr<Host>>& hosts() const { return hosts_; }
 
@@ -48,11 +58,13 @@ class CoreLoop {
 
  private:
   CoreLoop(const ServerConfig& config, io::Mailbox<core::Message>& inbox, Board& board,
-           std::span<const std::unique_ptr<EdgeInbox>> edges, io::Poller poller);
+           std::span<const std::unique_ptr<EdgeInbox>> edges, io::Poller poller,
+           store::FileJournal::Opened journal);
 
   TimePoint deadline() const;
   void take_messages(TimePoint now);
   bool take_host_messages(TimePoint now);
+  void take_journal_events(TimePoint now);
   void carry_out(TimePoint now);
   void carry_out(core::Effect& effect, TimePoint now);
 
@@ -60,11 +72,14 @@ class CoreLoop {
   Board& board_;
   std::span<const std::unique_ptr<EdgeInbox>> edges_;
   io::Poller poller_;
+  const std::unique_ptr<store::FileJournal> journal_;  // Null without one.
   core::Core core_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<core::Message> messages_;
   std::vector<std::vector<EdgeMessage>> outboxes_;  // By edge.
   std::vector<io::Token> own_;
+  std::vector<store::JournalEvent> journal_events_;
+  std::vector<std::string> notices_;
 };
 
 }  // namespace seedance::server
