@@ -27,14 +27,14 @@ struct StreamHeader {
   Generation gen;
   WallTime created;
   std::string tenant;
-  std::string key;               // Its idempotency key; empty = none.
-  Sha256 body = {};              // Of the request, to compare with when the key comes again.
-  std::string model;             // name@version.
-  std::string model_digest;      // Of the weights; a stream is continued on no others.
+  std::string key;           // Its idempotency key; empty = none.
+  Sha256 body = {};          // Of the request, to compare with when the key comes again.
+  std::string model;         // name@version.
+  std::string model_digest;  // Of the weights; a stream is continued on no others.
   std::uint32_t prompt_tokens = 0;
   bool with_logprobs = false;
-  bool keep = true;              // Its client can come back to it.
-  std::string request;           // What it takes to run it. Only the core reads it.
+  bool keep = true;     // Its client can come back to it.
+  std::string request;  // What it takes to run it. Only the core reads it.
 
   friend bool operator==(const StreamHeader&, const StreamHeader&) = default;
 };
@@ -42,10 +42,10 @@ struct StreamHeader {
 // Tokens of one stream, one after the other.
 struct Tokens {
   std::vector<TokenId> ids;
-  std::vector<WallTime> times;             // When each was appended.
-  std::vector<std::uint32_t> text_bytes;   // That each made visible.
-  std::string text;                        // All of it.
-  std::vector<TokenLogprobs> logprobs;     // One for each token, or none at all.
+  std::vector<WallTime> times;            // When each was appended.
+  std::vector<std::uint32_t> text_bytes;  // That each made visible.
+  std::string text;                       // All of it.
+  std::vector<TokenLogprobs> logprobs;    // One for each token, or none at all.
 
   friend bool operator==(const Tokens&, const Tokens&) = default;
 };
@@ -115,8 +115,8 @@ struct SyncRecord {
   friend bool operator==(const SyncRecord&, const SyncRecord&) = default;
 };
 
-using JournalRecord = std::variant<StateRecord, TokensRecord, EndRecord, DriveRecord, ForgetRecord,
-                                   SyncRecord>;
+using JournalRecord =
+    std::variant<StateRecord, TokensRecord, EndRecord, DriveRecord, ForgetRecord, SyncRecord>;
 
 // How a record stands in a segment: a header with its own checksum, then the body.
 inline constexpr std::size_t kRecordHeaderBytes = 16;
@@ -148,8 +148,8 @@ std::string describe(const JournalRecord& record);
 
 // The front of every segment file.
 struct SegmentHeader {
-  std::uint32_t segment = 0;   // Its number, from 1 and without gaps.
-  BootId boot = {};            // The machine's when it was begun.
+  std::uint32_t segment = 0;  // Its number, from 1 and without gaps.
+  BootId boot = {};           // The machine's when it was begun.
   WallTime created;
   bool synced_always = false;  // Nothing in it counted as written before it was on the disk.
 
