@@ -335,7 +335,8 @@ TEST(ChatSseView, WritesTheEventsOfOpenAi) {
                 "\n\n" +
                 head +
                 R"(],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}})"
-                "\n\n" + id_line(1) + "data: [DONE]\n\n");
+                "\n\n" +
+                id_line(1) + "data: [DONE]\n\n");
 }
 
 // A client that lost its connection anywhere comes back with the last id that it
@@ -394,8 +395,8 @@ TEST(ChatSseView, EndsAFailureWithAnErrorAndNothingElse) {
   cancelled.end(stream::FinishReason::cancelled);
   EXPECT_EQ(render_all(cancelled, {}),
             id_line(0) + R"(data: {"error":{"message":"The generation was cancelled.",)"
-            R"("type":"invalid_request_error","param":null,"code":"cancelled"}})"
-            "\n\n");
+                         R"("type":"invalid_request_error","param":null,"code":"cancelled"}})"
+                         "\n\n");
 }
 
 TEST(ChatSseView, SendsNothingForTokensThatShowNothing) {

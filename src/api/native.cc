@@ -50,8 +50,8 @@ constexpr std::array kInferFields{
 };
 
 constexpr std::array kResumeFields{
-    FieldRule{.name = "type"},  FieldRule{.name = "id"},   FieldRule{.name = "stream"},
-    FieldRule{.name = "seq"},   FieldRule{.name = "epoch"}, FieldRule{.name = "with"},
+    FieldRule{.name = "type"},     FieldRule{.name = "id"},    FieldRule{.name = "stream"},
+    FieldRule{.name = "seq"},      FieldRule{.name = "epoch"}, FieldRule{.name = "with"},
     FieldRule{.name = "merge_ms"},
 };
 constexpr std::array kAckFields{FieldRule{.name = "type"}, FieldRule{.name = "id"},

@@ -88,8 +88,8 @@ struct NativeRefusal {
   Problem problem;
 };
 
-using ClientMessage = std::variant<InferRequest, ResumeRequest, AckRequest, CancelRequest, Ping,
-                                   NativeRefusal>;
+using ClientMessage =
+    std::variant<InferRequest, ResumeRequest, AckRequest, CancelRequest, Ping, NativeRefusal>;
 
 // Reads one text message of a client. Any bytes give an answer.
 ClientMessage parse_client_message(std::string_view json, Subprotocol subprotocol);

@@ -165,8 +165,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"logprobs", "1"}, Wrong{"top_logprobs", "1"}, Wrong{"top_logprobs", "21"},
         Wrong{"ignore_eos", "0"}, Wrong{"deadline_ms", "0"}, Wrong{"deadline_ms", "86400001"},
         Wrong{"boundary", "\"word\""}, Wrong{"merge_ms", "-1"}, Wrong{"merge_ms", "1001"},
-        Wrong{"detach", "\"automatic\""}, Wrong{"key", "\"\""}, Wrong{"key", "7"}, Wrong{"with", "\"tokens\""}, Wrong{"with", "[\"text\"]"},
-        Wrong{"with", "[1]"}, Wrong{"model", "5"}, Wrong{"prompt", "[]"}, Wrong{"prompt", "[-1]"},
+        Wrong{"detach", "\"automatic\""}, Wrong{"key", "\"\""}, Wrong{"key", "7"},
+        Wrong{"with", "\"tokens\""}, Wrong{"with", "[\"text\"]"}, Wrong{"with", "[1]"},
+        Wrong{"model", "5"}, Wrong{"prompt", "[]"}, Wrong{"prompt", "[-1]"},
         Wrong{"prompt", "[1.5]"}, Wrong{"prompt", "[2147483648]"}, Wrong{"prompt", "{}"},
         Wrong{"prompt", "[\"a\"]"}));
 
@@ -287,9 +288,8 @@ TEST(ParseResume, RefusesWhatIsWrongByName) {
     EXPECT_EQ(refused.problem.param, param) << fields;
   }
   EXPECT_EQ(refusal(fmt::format(R"({{"type":"RESUME",{}}})", stream)).problem.param, "id");
-  EXPECT_EQ(
-      refusal(resume_json(stream + R"(,"with":["time"])"), Subprotocol::binary).problem.param,
-      "with");
+  EXPECT_EQ(refusal(resume_json(stream + R"(,"with":["time"])"), Subprotocol::binary).problem.param,
+            "with");
 }
 
 TEST(ParseAck, NamesTheStreamInOneWay) {

@@ -59,7 +59,7 @@ Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor,
 
 void NativeView::append_json_chunk(const stream::TokenLog& log, Offset from, Offset to,
                                    std::string& out) const {
-  Frame frame{out, wire::Opcode::text};
+  FrameWriter frame{out, wire::Opcode::text};
   append_chunk_json(out, id_, with_, log, from, to);
   frame.close();
 }
@@ -101,7 +101,7 @@ void NativeView::append_done(const stream::TokenLog& log, std::string& out) cons
     wire::append_frame_header(out, wire::Opcode::binary, wire::Fin::yes, wire::fm_bytes(chunk));
     wire::append_fm(out, chunk);
   }
-  Frame frame{out, wire::Opcode::text};
+  FrameWriter frame{out, wire::Opcode::text};
   append_done_json(out, id_, log);
   frame.close();
 }
