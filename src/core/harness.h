@@ -168,7 +168,9 @@ class Harness {
   }
   void take(JournalAppend& append) {
     std::string& segment = segments[append.write.segment];
-    if (segment.empty()) stream::encode(stream::SegmentHeader{append.write.segment}, segment);
+    if (segment.empty()) {
+      stream::encode(stream::SegmentHeader{.segment = append.write.segment}, segment);
+    }
     segment += append.write.bytes;
     last_batch = append.write.batch;
     if (writing == Writing::at_once) core.on_message(JournalWritten{last_batch}, now);

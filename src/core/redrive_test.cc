@@ -177,7 +177,7 @@ TEST(Journalled, WhatWasFinishedIsServedAndItsKeyHolds) {
   EXPECT_EQ(h.resumed[0].stream.log->terminal(), before.terminal());
   EXPECT_EQ(h.resumed[0].stream.log->token({1}), letter('b'));
   h.start();
-  h.run({.key = "k"});
+  h.submit({.key = "k"});
   ASSERT_THAT(h.acceptances, SizeIs(1));
   EXPECT_EQ(h.accepted().stream, id);
   EXPECT_TRUE(h.accepted().attached);
