@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,34 +16,48 @@
 namespace seedance::stream {
 
 struct JournalLimits {
-  std::uint64_t segment_bytes = std::uint64_t{16} << 20;  // A segment with as many gets a successor.
-  std::uint32_t segments_max = 8;  // With more, streams in the oldest one are copied forward.
+  // A segment with as many gets a successor. At most a quarter of bytes_max counts.
+  std::uint64_t segment_bytes = std::uint64_t{16} << 20;
+  std::uint32_t segments_max = 8;  // With more, streams in the oldest ones are copied forward.
   std::uint64_t bytes_max = std::uint64_t{1} << 30;  // All segments and reservations together.
+  std::uint32_t batch_bytes_extra = 0;  // What the owner adds to each batch: a sync mark, say.
 };
 
 // One write for everything that happened since the last one.
 struct JournalWrite {
   std::uint64_t batch = 0;  // From 1, in order.
   std::uint32_t segment = 0;
-  std::string bytes;        // Whole records.
+  std::string bytes;  // Whole records.
 };
 
 // Collects records into batches, knows which segment each stream needs, and says
 // which segments can go and which streams must be copied forward. Does no I/O:
 // the owner carries out take(), in order, and removes what removable() names.
 // Belongs to the core.
+//
+// Segments go strictly oldest first, and one goes only when every stream whose state
+// stands in it has a newer state, or was forgotten, in a batch that is written. So
+// what is on the disk is always an unbroken run of segments up to the newest, and
+// with it the three dangers of removing are excluded, whenever the server dies:
+//  - A stream that is there loses nothing: all its records since its last written
+//    state are in that state's segment or in newer ones.
+//  - A forgotten stream does not rise from the dead: its state is older than the
+//    record that forgets it, so it is gone before that record can be.
+//  - Records without their state, of a stream whose newer state comes later, can
+//    stand only at the front of what is left: the reader passes over them.
 class Journal {
  public:
   // Continues behind what recovery found, in a segment of its own.
   Journal(JournalLimits limits, const Recovery& recovery);
 
-  // Each adds a record to the batch being collected. State: for a new stream, or
-  // one that is copied forward.
+  // Each adds a record to the batch being collected, and checks that it continues
+  // what was put before, as the reader will. State: for a new stream, or the whole of
+  // one that is there, to be copied forward or to change its epoch.
   void put(const StateRecord& record);
   void put(const TokensRecord& record);
   void put(const EndRecord& record);
   void put(const DriveRecord& record);
-  // Only of a stream that is there.
+  // Gives up what was reserved, too. Nothing happens to a stream that is not there.
   void forget(StreamId stream);
 
   // The number that the batch being collected will have.
@@ -56,34 +69,55 @@ class Journal {
   // That batch, and all before it, is written.
   void on_written(std::uint64_t batch);
 
-  // Streams with records in the oldest segment, while there are more than
-  // segments_max: each is to be put again as a whole. Asked again until it is
-  // empty it names each of them once.
+  // Streams whose state is in the oldest segments, while there are more than
+  // segments_max or they take more than half of bytes_max: each is to be put again as
+  // a whole. Names each of them once. Names none while copying would write more than
+  // half of what it frees: with so much that is needed, it would never be done.
   std::vector<StreamId> to_forward();
 
-  // Segments that no stream needs, whose replacements are written. Each is named
-  // once.
+  // Segments that no stream needs, whose replacements are written, oldest first. Each
+  // is named once. They must be removed in this order, behind every batch taken so
+  // far, and where batches must survive a power loss, when those are on the disk.
   std::vector<std::uint32_t> removable();
 
   // Space. A stream reserves before it is accepted what it can become; what it
-  // writes is taken from it; its end gives the rest back.
+  // writes is taken from it; its end gives the rest back. Copies come on top of that
+  // for as long as what they replace is still there.
   bool can_reserve(std::uint64_t bytes) const;
   void reserve(StreamId stream, std::uint64_t bytes);
 
-  std::uint64_t bytes() const { return bytes_; }          // In all segments.
+  std::uint64_t bytes() const { return bytes_; }  // In all segments, and in the batch.
   std::uint64_t reserved() const { return reserved_; }
   std::size_t segments() const { return segments_.size(); }
 
  private:
   struct Segment {
     std::uint64_t bytes = 0;
-    std::set<StreamId> streams;  // Whose oldest needed record is here.
-    std::uint64_t last_batch = 0;
+    std::set<StreamId> streams;     // Whose state is here.
+    std::uint64_t state_bytes = 0;  // Of them all, if they were put again.
+    std::uint64_t last_batch = 0;   // To be written before it can go.
   };
   struct Held {
-    std::uint32_t segment = 0;
+    std::uint32_t segment = 0;      // With its state; 0 = it only has reserved.
+    std::uint64_t state_bytes = 0;  // If it were put again.
     std::uint64_t reserved = 0;
+    std::uint64_t tokens = 0;
+    Generation gen;
+    Epoch epoch;
+    std::uint32_t server_starts = 0;  // Since its last token.
+    bool ended = false;
+    bool forwarding = false;  // Named by to_forward().
   };
+
+  Segment& current();
+  template <typename Record>
+  std::uint64_t write(const Record& record);
+  Held& held(StreamId stream, Generation gen);
+  void grow(Held& held, std::uint64_t bytes);
+  void leave(StreamId stream, Held& held);
+  void enter(StreamId stream, Held& held, std::uint32_t segment, std::uint64_t state_bytes);
+  void spend(Held& held, std::uint64_t bytes);
+  bool crowded(std::size_t segments, std::uint64_t bytes) const;
 
   const JournalLimits limits_;
   std::map<std::uint32_t, Segment> segments_;

@@ -1,0 +1,238 @@
+#include "stream/journal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace seedance::stream {
+namespace {
+
+// What a record of tokens, or of an end, has besides what it adds to its stream's
+// state: its frame, stream and gen, and of tokens their place and number.
+constexpr std::uint64_t kEndFixedBytes = kRecordHeaderBytes + 16 + 4;
+constexpr std::uint64_t kTokensFixedBytes = kEndFixedBytes + 8 + 4 + 1;
+
+// Copying may write one byte for so many that it frees.
+constexpr std::uint64_t kFreedPerCopied = 2;
+
+}  // namespace
+
+Journal::Journal(JournalLimits limits, const Recovery& recovery)
+    : limits_(limits), segment_(recovery.next_segment()) {
+  for (const auto& [number, bytes] : recovery.segments) {
+    segments_[number].bytes = bytes;
+    bytes_ += bytes;
+  }
+  std::string state;
+  for (const RecoveredStream& stream : recovery.streams) {
+    const StateRecord& record = stream.state;
+    state.clear();
+    encode(record, state);
+    Held& held = streams_[record.header.stream];
+    held.tokens = record.tokens.ids.size();
+    held.gen = record.header.gen;
+    held.epoch = record.header.epoch;
+    held.server_starts = stream.server_starts;
+    held.ended = record.ended.has_value();
+    enter(record.header.stream, held, stream.segment, state.size());
+  }
+}
+
+void Journal::put(const StateRecord& record) {
+  const StreamHeader& header = record.header;
+  Held& held = streams_[header.stream];
+  const bool is_new = held.segment == 0;
+  if (!is_new) {
+    SEEDANCE_CHECK(header.gen >= held.gen && header.epoch >= held.epoch,
+                   "a stream's gen and epoch only grow");
+    SEEDANCE_CHECK(record.tokens.ids.size() >= held.tokens && (record.ended || !held.ended),
+                   "a stream's newer state has all that the older one has");
+    leave(header.stream, held);
+  }
+  held.tokens = record.tokens.ids.size();
+  held.gen = header.gen;
+  held.epoch = header.epoch;
+  held.ended = record.ended.has_value();
+  held.forwarding = false;
+  const std::uint64_t bytes = write(record);
+  enter(header.stream, held, segment_, bytes);
+  if (is_new) spend(held, bytes);
+  // A state starts the count of server starts anew.
+  for (std::uint32_t i = 0; i < held.server_starts && !held.ended; ++i) {
+    write(DriveRecord{.stream = header.stream,
+                      .gen = header.gen,
+                      .epoch = header.epoch,
+                      .cause = DriveRecord::Cause::server});
+  }
+  if (held.ended) reserved_ -= std::exchange(held.reserved, 0);
+}
+
+void Journal::put(const TokensRecord& record) {
+  Held& stream = held(record.stream, record.gen);
+  SEEDANCE_CHECK(record.from.value == stream.tokens, "tokens follow the last ones");
+  stream.tokens += record.tokens.ids.size();
+  if (!record.tokens.ids.empty()) stream.server_starts = 0;
+  const std::uint64_t bytes = write(record);
+  grow(stream, bytes - kTokensFixedBytes);
+  spend(stream, bytes);
+}
+
+void Journal::put(const EndRecord& record) {
+  Held& stream = held(record.stream, record.gen);
+  stream.ended = true;
+  const std::uint64_t bytes = write(record);
+  grow(stream, bytes - kEndFixedBytes);
+  spend(stream, bytes);
+  reserved_ -= std::exchange(stream.reserved, 0);
+}
+
+void Journal::put(const DriveRecord& record) {
+  const auto found = streams_.find(record.stream);
+  SEEDANCE_CHECK(found != streams_.end() && record.gen >= found->second.gen &&
+                     record.epoch >= found->second.epoch,
+                 "a stream's gen and epoch only grow");
+  found->second.gen = record.gen;
+  Held& stream = held(record.stream, record.gen);
+  stream.epoch = record.epoch;
+  if (record.cause == DriveRecord::Cause::server) ++stream.server_starts;
+  spend(stream, write(record));
+}
+
+void Journal::forget(StreamId stream) {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  if (found->second.segment != 0) {
+    write(ForgetRecord{stream});
+    leave(stream, found->second);
+  }
+  reserved_ -= found->second.reserved;
+  streams_.erase(found);
+}
+
+std::optional<JournalWrite> Journal::take() {
+  if (batch_.empty()) return std::nullopt;
+  JournalWrite write{
+      .batch = ++last_batch_, .segment = segment_, .bytes = std::exchange(batch_, {})};
+  batch_.reserve(write.bytes.size());  // The next one is probably like it.
+  Segment& segment = current();
+  segment.bytes += limits_.batch_bytes_extra;
+  bytes_ += limits_.batch_bytes_extra;
+  segment.last_batch = last_batch_;
+  if (segment.bytes >= std::min(limits_.segment_bytes, limits_.bytes_max / 4)) ++segment_;
+  return write;
+}
+
+void Journal::on_written(std::uint64_t batch) {
+  SEEDANCE_CHECK(batch <= last_batch_, "only batches that were taken can be written");
+  written_ = std::max(written_, batch);
+}
+
+std::vector<StreamId> Journal::to_forward() {
+  std::size_t segments = segments_.size();
+  std::uint64_t bytes = bytes_;
+  std::vector<StreamId> named;
+  std::uint64_t freed = 0;
+  std::uint64_t copied = 0;
+  std::size_t run = 0;
+  auto begin = segments_.begin();
+  for (auto at = begin; at != segments_.end() && at->first < segment_; ++at) {
+    if (!crowded(segments, bytes)) break;
+    freed += at->second.bytes;
+    copied += at->second.state_bytes;
+    ++run;
+    if (copied * kFreedPerCopied > freed) continue;  // Perhaps with the next one.
+    for (; begin != std::next(at); ++begin) {
+      for (const StreamId stream : begin->second.streams) {
+        if (!std::exchange(streams_.at(stream).forwarding, true)) named.push_back(stream);
+      }
+    }
+    segments -= std::exchange(run, 0);
+    bytes -= std::exchange(freed, 0);
+    copied = 0;
+  }
+  return named;
+}
+
+std::vector<std::uint32_t> Journal::removable() {
+  std::vector<std::uint32_t> numbers;
+  while (!segments_.empty()) {
+    const auto& [number, segment] = *segments_.begin();
+    if (number >= segment_ || !segment.streams.empty() || segment.last_batch > written_) break;
+    numbers.push_back(number);
+    bytes_ -= segment.bytes;
+    segments_.erase(segments_.begin());
+  }
+  return numbers;
+}
+
+bool Journal::can_reserve(std::uint64_t bytes) const {
+  const std::uint64_t taken = bytes_ + reserved_;
+  return taken <= limits_.bytes_max && bytes <= limits_.bytes_max - taken;
+}
+
+void Journal::reserve(StreamId stream, std::uint64_t bytes) {
+  streams_[stream].reserved += bytes;
+  reserved_ += bytes;
+}
+
+Journal::Segment& Journal::current() {
+  const auto [at, is_new] = segments_.try_emplace(segment_);
+  if (is_new) {
+    at->second.bytes = kSegmentHeaderBytes;
+    bytes_ += kSegmentHeaderBytes;
+  }
+  return at->second;
+}
+
+// Gives the bytes that the record takes.
+template <typename Record>
+std::uint64_t Journal::write(const Record& record) {
+  const std::size_t before = batch_.size();
+  encode(record, batch_);
+  const std::size_t bytes = batch_.size() - before;
+  current().bytes += bytes;
+  bytes_ += bytes;
+  return bytes;
+}
+
+Journal::Held& Journal::held(StreamId stream, Generation gen) {
+  const auto found = streams_.find(stream);
+  SEEDANCE_CHECK(found != streams_.end() && found->second.segment != 0,
+                 "a stream's state comes before its other records");
+  SEEDANCE_CHECK(!found->second.ended, "nothing follows the end of a stream");
+  SEEDANCE_CHECK(found->second.gen == gen, "only the present gen appends");
+  return found->second;
+}
+
+void Journal::grow(Held& held, std::uint64_t bytes) {
+  held.state_bytes += bytes;
+  segments_.at(held.segment).state_bytes += bytes;
+}
+
+// Its state is not needed any more once the batch being collected is written.
+void Journal::leave(StreamId stream, Held& held) {
+  Segment& segment = segments_.at(held.segment);
+  segment.streams.erase(stream);
+  segment.state_bytes -= held.state_bytes;
+  segment.last_batch = std::max(segment.last_batch, collecting());
+}
+
+void Journal::enter(StreamId stream, Held& held, std::uint32_t segment, std::uint64_t state_bytes) {
+  held.segment = segment;
+  held.state_bytes = state_bytes;
+  segments_.at(segment).streams.insert(stream);
+  segments_.at(segment).state_bytes += state_bytes;
+}
+
+void Journal::spend(Held& held, std::uint64_t bytes) {
+  const std::uint64_t spent = std::min(held.reserved, bytes);
+  held.reserved -= spent;
+  reserved_ -= spent;
+}
+
+bool Journal::crowded(std::size_t segments, std::uint64_t bytes) const {
+  return segments > limits_.segments_max || bytes > limits_.bytes_max / 2;
+}
+
+}  // namespace seedance::stream
