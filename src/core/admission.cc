@@ -141,10 +141,9 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
   // Others were accepted while it was prepared.
   if (auto problem = why_full(*stream->model)) return refuse(*stream, *std::move(problem));
   if (stalled_) return refuse(*stream, *stalled_);
-  const std::uint64_t bytes = bytes_of(*stream, prompt);
-  if (auto problem = why_no_space(bytes)) return refuse(*stream, *std::move(problem));
-  stream->bytes = bytes;
-  accept(*stream, prompt, now);
+  take_prompt(*stream, prompt);
+  if (auto problem = why_no_space(stream->bytes)) return refuse(*stream, *std::move(problem));
+  accept(*stream, now);
 }
 
 std::optional<Problem> Core::why_full(const Model& model) const {
@@ -170,17 +169,19 @@ std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt
                   {"context_tokens", context}}};
 }
 
-// What the stream may become in the journal at most, about.
-std::uint64_t Core::bytes_of(const Stream& stream, const text::PreparedPrompt& prompt) {
+// What the stream may become in the journal at most, about. Its log, if it has one,
+// is written already.
+std::uint64_t Core::bytes_of(const Stream& stream) {
   constexpr std::uint64_t kFixed = 1024;
   constexpr std::uint64_t kToken = 96;
+  constexpr std::uint64_t kLogprob = 8;
   const engine::Sampling& sampling = stream.request.sampling;
   const std::uint64_t logprobs =
-      sampling.logprobs ? 8 + 8 * std::uint64_t{sampling.top_logprobs} : 0;
-  const std::uint64_t room = stream.model->capacity->context_tokens - prompt.tokens.size();
-  const std::uint64_t tokens =
-      std::min<std::uint64_t>(room, stream.request.max_tokens.value_or(room));
-  return kFixed + 4 * prompt.tokens.size() + tokens * (kToken + logprobs);
+      sampling.logprobs ? kLogprob * (1 + std::uint64_t{sampling.top_logprobs}) : 0;
+  const std::uint64_t done = stream.log ? stream.log->appended().value : 0;
+  return kFixed + sizeof(TokenId) * stream.prompt.size() +
+         (stream.tokens_max - std::min<std::uint64_t>(done, stream.tokens_max)) *
+             (kToken + logprobs);
 }
 
 std::optional<Problem> Core::why_no_space(std::uint64_t bytes) const {
@@ -198,10 +199,11 @@ std::optional<Problem> Core::why_no_space(std::uint64_t bytes) const {
       .retry_after_ms = kRetryAfterMs};
 }
 
-void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
+void Core::accept(Stream& stream, TimePoint now) {
   Model& model = *stream.model;
   stream.accepted = now;
-  open_log(stream, prompt);
+  stream.log = std::make_shared<stream::TokenLog>(stream.request.sampling.logprobs);
+  stream.detokenizer.emplace(model.pieces, stream.request.text);
   stats_.streams_accepted.add();
   stats_.tokens_prompt.add(stream.prompt_tokens);
   if (journal_) {
@@ -219,15 +221,13 @@ void Core::accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now) {
   start_queued(model, now);
 }
 
-void Core::open_log(Stream& stream, text::PreparedPrompt& prompt) {
-  Model& model = *stream.model;
+void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) {
   stream.prompt = std::move(prompt.tokens);
   stream.prompt_tokens = static_cast<std::uint32_t>(stream.prompt.size());
-  const std::uint32_t room = model.capacity->context_tokens - stream.prompt_tokens;
+  const std::uint32_t room = stream.model->capacity->context_tokens - stream.prompt_tokens;
   stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
-  stream.log = std::make_shared<stream::TokenLog>(stream.request.sampling.logprobs);
   std::ranges::move(prompt.stop, std::back_inserter(stream.request.text.stop));
-  stream.detokenizer.emplace(model.pieces, stream.request.text);
+  stream.bytes = bytes_of(stream);
 }
 
 void Core::start_queued(Model& model, TimePoint now) {

@@ -143,14 +143,14 @@ class Core {
   std::optional<Problem> why_full(const Model& model) const;
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
   std::optional<Problem> why_no_space(std::uint64_t bytes) const;
-  static std::uint64_t bytes_of(const Stream& stream, const text::PreparedPrompt& prompt);
+  static std::uint64_t bytes_of(const Stream& stream);
   Model* find_model(std::string_view name);
   Model& model_of(ModelIndex index);
   Stream* find(std::uint64_t number);
   Stream* find(StreamId id, const Principal& principal);
   bool attach_by_key(Submit& submit, TimePoint now);
-  void accept(Stream& stream, text::PreparedPrompt& prompt, TimePoint now);
-  void open_log(Stream& stream, text::PreparedPrompt& prompt);
+  static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
+  void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);
   Stream* next_to_start(Model& model);
   void start(Stream& stream, TimePoint now);

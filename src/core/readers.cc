@@ -12,6 +12,9 @@ namespace seedance::core {
 namespace {
 
 constexpr std::size_t kExpiredKept = 10'000;
+// About what a stream that ended takes in the journal, beside its text.
+constexpr std::uint64_t kKeptStreamBytes = 512;
+constexpr std::uint64_t kKeptTokenBytes = 48;
 
 Problem too_many_readers(std::uint32_t max) {
   return {.code = ErrorCode::stream_limit,
@@ -238,6 +241,8 @@ void Core::keep(Stream& stream, TimePoint until) {
   enter(stream, State::done);
   active_.erase(stream.number);
   done_.emplace(stream.number, &stream);
+  const Offset end = stream.log->appended();
+  stream.bytes = kKeptStreamBytes + end.value * kKeptTokenBytes + stream.log->text_end(end);
   kept_bytes_ += stream.bytes;
   stream.start_by = kNever;
   stream.orphan_at = kNever;

@@ -66,9 +66,9 @@ void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint
   stream.body = header.body;
   stream.created = header.created;
   stream.prompt_tokens = header.prompt_tokens;
-  stream.bytes = recovered.bytes;
-  stream.server_starts = recovered.server_starts;
-  stream.accepted = stream.submitted = steady(header.created);
+  stream.server_starts = recovered.state.server_starts;
+  // The wall clock may have been set back meanwhile.
+  stream.accepted = stream.submitted = std::min(steady(header.created), now);
   stream.from_journal = stream.recovering = true;
   if (auto request = decode_run_request(as_bytes(header.request))) {
     stream.prompt = std::move(request->prompt);
@@ -83,8 +83,9 @@ void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint
   stream.log = log_of(recovered.state, header.with_logprobs);
   stream.journalled = stream.log->appended();
   if (stream.log->appended() > Offset{0}) {
-    stream.first_token = stream.log->time({0});
-    stream.last_token = stream.log->time({stream.log->appended().value - 1});
+    stream.first_token = std::clamp(stream.log->time({0}), stream.accepted, now);
+    stream.last_token =
+        std::clamp(stream.log->time({stream.log->appended().value - 1}), stream.first_token, now);
   }
   if (!stream.request.key.empty()) {
     keys_.emplace(std::pair{stream.principal.tenant, stream.request.key}, stream.id);
@@ -107,6 +108,8 @@ void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint
   if (!can_come_back(stream)) {
     return finish(stream, stream::FinishReason::cancelled, std::nullopt, now);
   }
+  stream.bytes = bytes_of(stream);
+  journal_->reserve(stream.id, stream.bytes);
   if (lost_tail) {
     ++stream.epoch.value;
     put_state(stream);
