@@ -95,7 +95,7 @@ class Chat {
   const Options& options_;
   Url url_;
   std::unique_ptr<ChatClient> client_;
-  std::optional<io::StopSignals> signals_;
+  std::optional<io::Signals> signals_;
   json::array messages_;
   std::uint64_t turns_ = 0;
   std::string input_;  // Read, not yet a whole line.
@@ -107,7 +107,7 @@ Result<void> Chat::connect() {
 }
 
 Result<void> Chat::catch_signals() {
-  auto signals = io::StopSignals::open();
+  auto signals = io::Signals::open({SIGINT, SIGTERM});
   if (!signals) return std::unexpected(signals.error());
   signals_.emplace(std::move(*signals));
   return {};

@@ -1,8 +1,9 @@
-// SIGINT and SIGTERM as something to read.
+// Signals as something to read.
 #pragma once
 
 #include <signal.h>
 
+#include <initializer_list>
 #include <optional>
 
 #include "base/result.h"
@@ -10,26 +11,29 @@
 
 namespace seedance::io {
 
-// Blocks both signals in the calling thread, and so in the threads it starts
-// from then on; open it before any. Destroying it restores what was.
-class StopSignals {
+// Blocks the signals in the calling thread, and so in the threads it starts from
+// then on; open it before any. Those that came while they were blocked already
+// are read too. Destroying it restores what was.
+class Signals {
  public:
-  static Result<StopSignals> open();
-  StopSignals(StopSignals&& other) noexcept = default;
-  StopSignals& operator=(StopSignals&&) = delete;
-  ~StopSignals();
+  static Result<Signals> open(std::initializer_list<int> numbers);
+  Signals(Signals&& other) noexcept = default;
+  Signals& operator=(Signals&&) = delete;
+  ~Signals();
 
   // Becomes readable when a signal waits.
   const Fd& fd() const { return fd_; }
 
-  // The number of the next signal that has come.
+  // The number of the next signal that has come. A SIGHUP that says that the
+  // terminal is gone, to which this process wrote its errors, is given as SIGTERM.
   std::optional<int> next() const;
 
  private:
-  StopSignals(Fd fd, const sigset_t& before) : fd_(std::move(fd)), before_(before) {}
+  Signals(Fd fd, const sigset_t& before);
 
   Fd fd_;
   sigset_t before_;
+  bool had_terminal_;
 };
 
 }  // namespace seedance::io
