@@ -5,7 +5,7 @@ from random import Random
 from . import story_mood
 from .story_build import KINDS, PLOTS, Wish, capital, pick_kind, pick_name, pick_place, pick_plot
 from .story_build import is_male, pronouns
-from .story_cast import HELPERS, TRAITS, Kind, Place, realm, with_article
+from .story_cast import HELPERS, TRAITS, UNFIT, Kind, Place, realm, with_article
 
 _LEADS = (
     "Tell me {s}.", "Tell me {s}.", "Tell me {s}, please.", "Please tell me {s}.", "Tell us {s}.",
@@ -14,7 +14,8 @@ _LEADS = (
     "Can you make up {s}?", "I would like {s}.", "I'd like to hear {s}.", "Can I have {s}?",
     "I would love to hear {s}.", "Give me {s}.", "How about {s}?", "{s}", "{s}, please",
     "Do you know {s}?", "Let me hear {s}.", "I need {s}.", "My little sister wants {s}.",
-    "We want {s}!", "Read me {s}.", "Invent {s}.", "Hello! Tell me {s}.", "Hi, can you tell me {s}?",
+    "We want {s}!", "Read me {s}.", "Invent {s}.", "Hello! Tell me {s}.",
+    "Hi, can you tell me {s}?",
     "Create {s}.", "Tell {s}.",
 )
 _FIRST = ("Give me the first sentence of {s}.", "Write the first sentence of {s}.",
@@ -42,7 +43,7 @@ def _hero_phrase(rng: Random, wish: Wish, kind: Kind) -> str:
 
 def _ask_phrase(rng: Random, wish: Wish, kind: Kind) -> tuple[str, dict[str, str]]:
     """A "who ..." clause; pronouns force the name's gender, so the name is fixed here."""
-    plot = pick_plot(rng, kind)
+    plot = pick_plot(rng, kind, wish.trait)
     wish.plot = plot
     slots = {key: rng.choice(values) for key, values in plot.slots.items() if "{" not in values[-1]}
     if not wish.name:
@@ -56,8 +57,9 @@ def _topic(rng: Random, wish: Wish) -> tuple[str, dict[str, str]]:
     plot = rng.choice(PLOTS)
     slots = {key: rng.choice(values) for key, values in plot.slots.items() if "{" not in values[-1]}
     wish.plot = plot
-    kinds = [kind for kind in KINDS.values() if kind.group in plot.fits]
-    wish.kind = rng.choice(kinds[:47] if rng.random() < 0.85 else kinds)
+    unfit = UNFIT.get(plot.key, ())
+    kinds = [kind for kind in KINDS.values() if kind.group in plot.fits and kind.name not in unfit]
+    wish.kind = rng.choice(kinds[:30] if rng.random() < 0.85 else kinds)
     return rng.choice(plot.topics).format_map(slots), slots
 
 
@@ -94,7 +96,8 @@ def _subject(rng: Random, wish: Wish) -> tuple[str, dict[str, str]]:
         wish.kind = pick_kind(rng)
         wish.place = pick_place(rng, wish.kind)
         phrase = place_phrase(rng, wish.place)
-        return rng.choice((f" that happens {phrase}", f" {phrase}", f" that takes place {phrase}")), {}
+        lead = rng.choice((" that happens ", " ", " that takes place "))
+        return lead + phrase, {}
     if roll < 0.27:
         wish.name = pick_name(rng)
         wish.kind = pick_kind(rng)

@@ -6,20 +6,22 @@ from random import Random
 
 from . import story_cast as cast
 from . import story_mood as mood_bank
-from . import story_plots_fear, story_plots_heart, story_plots_trip, story_plots_wish
+from . import story_plots_fear, story_plots_heart, story_plots_odd
+from . import story_plots_trip, story_plots_wish
 from .story_cast import Kind, Place
 from .story_plot import Beat, Plot
 
 PLOTS: tuple[Plot, ...] = (
     story_plots_fear.PLOTS + story_plots_wish.PLOTS + story_plots_trip.PLOTS
-    + story_plots_heart.PLOTS
+    + story_plots_heart.PLOTS + story_plots_odd.PLOTS
 )
 PLOTS_FOR: dict[str, tuple[Plot, ...]] = {
     group: tuple(plot for plot in PLOTS if group in plot.fits) for group in "lbwcoas"
 }
 KINDS = {kind.name: kind for kind in cast.MAIN_KINDS + cast.TAIL_KINDS}
-HELPER_GROUP = Kind("", "l", "", "", "✨", "")
 _CHOICE = re.compile(r"\[([^\]]+)\]")
+# Plots whose second beat tells something that the rest needs.
+_WHOLE_BEGIN = ("quarrel", "secret", "map", "letter", "birthday", "baby", "magic", "share", "snow")
 _SMALL_WORDS = ("a", "an", "and", "for", "in", "of", "on", "the", "to", "with", "that", "at", "or")
 
 
@@ -92,16 +94,28 @@ def pick_kind(rng: Random, tail: float = 0.15) -> Kind:
     return rng.choice(cast.TAIL_KINDS if rng.random() < tail else cast.MAIN_KINDS)
 
 
-def pick_plot(rng: Random, kind: Kind) -> Plot:
-    return rng.choice(PLOTS_FOR[kind.group])
+def pick_plot(rng: Random, kind: Kind, trait: str = "", place: Place | None = None) -> Plot:
+    """A plot that suits the hero, and the trait and place as far as they are chosen."""
+    while True:
+        plot = rng.choice(PLOTS_FOR[kind.group])
+        unfit = cast.UNFIT.get(plot.key, ())
+        if kind.name not in unfit and trait not in unfit and not (place and place.noun in unfit):
+            return plot
 
 
-def pick_place(rng: Random, kind: Kind) -> Place:
-    place = rng.choice([place for place in cast.PLACES if kind.group in place.groups])
+def pick_place(rng: Random, kind: Kind, plot: Plot | None = None) -> Place:
+    """A place that suits the hero, and the plot when that is already chosen."""
+    unfit = (kind.home, kind.name) + (cast.UNFIT.get(plot.key, ()) if plot else ())
+    only = cast.ONLY_IN.get(kind.name, ())
+    place = rng.choice([
+        place for place in cast.PLACES
+        if kind.group in place.groups and place.noun not in unfit
+        and (not only or place.noun in only)
+    ])
     return place._replace(preposition="above") if kind.group == "a" else place
 
 
-def _hero_words(rng: Random, wish: Wish, kind: Kind) -> dict[str, str]:
+def _hero_words(rng: Random, wish: Wish, kind: Kind, plot: Plot) -> dict[str, str]:
     name = wish.name or pick_name(rng, kind.gender)
     male = kind.gender == "m" or (not kind.gender and is_male(name, rng))
     he, him, his, himself = pronouns(male)
@@ -111,6 +125,10 @@ def _hero_words(rng: Random, wish: Wish, kind: Kind) -> dict[str, str]:
     if kind.name in ("king", "queen", "giant", "moon"):
         size = "good"
     trait = wish.trait or (rng.choice(cast.TRAITS[:10]) if rng.random() < 0.3 else "")
+    if not wish.trait and trait in cast.UNFIT.get(plot.key, ()):
+        trait = ""
+    if trait and size == "small":
+        size = "little"
     looks = [word for word in (trait, size) if word]
     if wish.trait and rng.random() < 0.5:
         looks = [wish.trait]
@@ -123,12 +141,15 @@ def _hero_words(rng: Random, wish: Wish, kind: Kind) -> dict[str, str]:
 
 def _helper_words(rng: Random, wish: Wish, kind: Kind, hero: str) -> dict[str, str]:
     names = [name for name in cast.HELPERS[cast.realm(kind)] if name != kind.name]
-    helper = wish.helper_kind or rng.choice(names)
+    if cast.realm(kind) == "land" and rng.random() < 0.08:
+        names = [tail.name for tail in cast.TAIL_KINDS if tail.group in "lb"]
+    helper = wish.helper_kind or rng.choice([name for name in names if name != kind.name])
     name = wish.helper_name or pick_name(rng, KINDS[helper].gender if helper in KINDS else "", hero)
     he, him, his, _ = pronouns(is_male(name, rng))
     looks = rng.choice(cast.HELPER_ADJECTIVES) + " " if rng.random() < 0.75 else ""
     return {
         "H": name, "hk": helper, "ahk": cast.with_article(looks + helper),
+        "Ahk": capital(cast.with_article(looks + helper)),
         "hhe": he, "hhim": him, "hhis": his, "hHe": capital(he),
     }
 
@@ -145,9 +166,9 @@ def _place_words(place: Place) -> dict[str, str]:
 def cast_story(rng: Random, wish: Wish, slots: dict[str, str] | None = None) -> Story:
     """Decides everything about a story but its sentences."""
     kind = wish.kind or pick_kind(rng)
-    plot = wish.plot or pick_plot(rng, kind)
-    place = wish.place or pick_place(rng, kind)
-    words = _hero_words(rng, wish, kind)
+    plot = wish.plot or pick_plot(rng, kind, wish.trait, wish.place)
+    place = wish.place or pick_place(rng, kind, plot)
+    words = _hero_words(rng, wish, kind, plot)
     words |= _helper_words(rng, wish, kind, words["N"])
     words |= _place_words(place)
     words["spot"] = rng.choice(cast.SPOTS[cast.realm(kind)])
@@ -168,9 +189,10 @@ def _one(rng: Random, story: Story, beat: Beat) -> str:
 def _opening(rng: Random, story: Story, short: bool, classic: float) -> list[str]:
     first = mood_bank.OPENINGS if rng.random() < classic else mood_bank.OTHER_OPENINGS
     beats = [_one(rng, story, first)]
-    if story.mood:
+    cross = "grumpy" in (story.plot.key, *story.words["ak"].split())
+    if story.mood and not (cross and story.mood in ("happy", "funny")):
         beats.append(_one(rng, story, mood_bank.MOOD_START[story.mood]))
-    elif story.plot.scene and not short and rng.random() < 0.5:
+    elif not story.mood and story.plot.scene and not short and rng.random() < 0.5:
         realm = {"water": "water", "air": "air"}.get(cast.realm(story.kind), "land")
         beats.append(_one(rng, story, mood_bank.SCENES[realm]))
     return beats
@@ -183,10 +205,7 @@ def _ending(rng: Random, story: Story, short: bool) -> list[str]:
     if lesson:
         moral = story.fill(rng, rng.choice(story.plot.moral))
         line = rng.choice(mood_bank.MORAL_LINES)
-        if line.startswith("And {N}") or line.startswith("{N}"):
-            moral = moral[0].lower() + moral[1:]
-        else:
-            moral = moral.rstrip(".").lower()[0] + moral[1:].rstrip(".") + "."
+        moral = moral[0].lower() + moral[1:]
         beats.append(fill(rng, line, story.words | {"moral": moral}))
     if mood:
         beats.append(_one(rng, story, mood_bank.MOOD_CLOSE[mood]))
@@ -195,21 +214,33 @@ def _ending(rng: Random, story: Story, short: bool) -> list[str]:
     return beats
 
 
-def tell(rng: Random, wish: Wish, slots: dict[str, str] | None = None, classic: float = 0.6) -> Story:
+def tell(
+    rng: Random, wish: Wish, slots: dict[str, str] | None = None, classic: float = 0.6
+) -> Story:
     """A whole story for the wish."""
     story = cast_story(rng, wish, slots)
     plot = story.plot
     begin = _opening(rng, story, wish.short, classic)
-    begin += [_one(rng, story, beat) for beat in (plot.begin[:1] if wish.short else plot.begin)]
+    brief = wish.short and plot.key not in _WHOLE_BEGIN
+    begin += [_one(rng, story, beat) for beat in (plot.begin[:1] if brief else plot.begin)]
     meet = [_one(rng, story, beat) for beat in plot.meet]
     turn = [_one(rng, story, beat) for beat in plot.turn]
-    if story.mood and (story.mood in ("funny", "exciting") or rng.random() < 0.5):
-        turn.insert(1 if len(turn) < 3 else 2, _one(rng, story, mood_bank.MOOD_MIDDLE[story.mood]))
+    _colour(rng, story, turn)
     close = [_one(rng, story, beat) for beat in plot.close] + _ending(rng, story, wish.short)
     story.paragraphs = _layout(rng, begin, meet, turn, close)
     if story.emoji:
         _decorate(story)
     return story
+
+
+def _colour(rng: Random, story: Story, turn: list[str]) -> None:
+    """Adds a line of the mood to the turning point, where the helper is already there."""
+    if not story.mood or rng.random() < 0.4 or story.plot.key in ("secret", "sleep"):
+        return
+    if story.mood in ("sad", "cosy") and story.plot.key in ("quarrel", "birthday", "race"):
+        return
+    at = {"sad": 0, "cosy": 1, "exciting": 1}.get(story.mood, 2)
+    turn.insert(min(at, len(turn) - 1), _one(rng, story, mood_bank.MOOD_MIDDLE[story.mood]))
 
 
 def _layout(rng: Random, *parts: list[str]) -> list[list[str]]:

@@ -1,13 +1,9 @@
 """Questions about a story that has just been told, their answers, and stories of a few lines."""
 
-from collections.abc import Callable
 from random import Random
 
 from .story_build import Story, capital, summary, title
-from .story_cast import with_article
 from .story_mood import OPENINGS, OTHER_OPENINGS
-
-Answer = tuple[str, str]
 
 # Each entry holds questions and answers; slots are the story's words and its three clauses.
 _QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -18,7 +14,7 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "brief": (
         ("Say it more briefly.", "Say that in one sentence.", "Can you make it shorter?",
-         "Shorter, please.", "Sum it up.", "Summarise the story.", "What is the story about?",
+         "Shorter, please.", "Sum it up.", "Summarise the story.",
          "Tell it again, but much shorter."),
         ("{N} the {k} {problem}. {H} the {hk} {did}, and in the end {end}.",
          "{N}, {ak}, {problem}, until {H} {did}. After that, {end}.",
@@ -41,9 +37,10 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "{N} felt {feel} because {why}, but that changed later."),
     ),
     "end": (
-        ("How did it end?", "How does the story end?", "What happened in the end?", "Did it end well?"),
+        ("How did it end?", "How does the story end?", "What happened in the end?",
+         "Did it end well?"),
         ("It ended well: {end}.", "In the end {end}.",
-         "{H} {did}, and so it ended well: {end}."),
+         "{H} {did_n}, and so it ended well: {end}."),
     ),
     "name": (
         ("What was the name of the {k}?", "What is the {k} called?", "What was the {k}'s name?"),
@@ -51,7 +48,8 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "helper_name": (
         ("What was the name of the {hk}?", "What is the {hk} called?"),
-        ("The {hk} was called {H}.", "The name of the {hk} was {H}.", "{H} was the name of the {hk}."),
+        ("The {hk} was called {H}.", "The name of the {hk} was {H}.",
+         "{H} was the name of the {hk}."),
     ),
     "kind": (
         ("What is {N}?", "Who is {N}?", "What kind of hero is {N}?"),
@@ -71,8 +69,17 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "helper": (
         ("Tell me more about {H}.", "Who is {H}?", "Who was {H}?", "What about {H}?"),
         ("{H} was {ahk} who lived near {N}. {hHe} {trait}. When {hhe} met {N}, {hhe} {did}.",
-         "{H} is the {hk} in the story. {hHe} {trait}. It was {H} who {did}.",
+         "{H} is the {hk} in the story. {hHe} {trait}. It was {H} who {did_n}.",
          "{H} was {ahk}. {hHe} {trait}, and {hhe} was always there when {N} needed a friend."),
+    ),
+    "how": (
+        ("How did {H} help {N}?", "What did {H} do?", "How did {H} help?"),
+        ("{H} {did_n}.", "{H} the {hk} {did_n}, and so {end}."),
+    ),
+    "problem": (
+        ("What was the problem?", "What was {his} problem?", "What is the story about?"),
+        ("{N} {problem}.", "The story is about {N} the {k}, who {problem}.",
+         "The trouble was that {he} {problem}."),
     ),
     "friends": (
         ("Did {N} and {H} stay friends?", "Were {N} and {H} friends?", "Are they still friends?"),
@@ -90,12 +97,13 @@ _QUESTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "like": (
         ("Did you like it?", "Do you like this story?", "Is it a good story?"),
-        ("Yes, I like how {H} helped {N}.", "I do. My favourite part is the end, when {end}.",
+        ("Yes, I like how {H} helped {N}.",
+         "Yes, very much. My favourite part is the end, when {end}.",
          "Yes! I think {N} is a lovely {k}."),
     ),
     "favourite": (
         ("What is the best part?", "What is your favourite part?"),
-        ("The best part is the end, when {end}.", "My favourite part is when {H} {did}.",),
+        ("The best part is the end, when {end}.", "My favourite part is when {H} {did_n}.",),
     ),
     "bye": (
         ("Good night!", "Goodbye!", "Bye!"),
@@ -140,21 +148,24 @@ def _facts(rng: Random, story: Story) -> dict[str, str]:
     words = story.words
     moral = rng.choice(story.plot.moral).format_map(words)
     trait = rng.choice(_HELPER_TRAITS).format_map(words)
+    named = words | {"him": words["N"]}
     return words | {
-        "problem": problem, "did": did, "end": end, "feel": story.plot.feel, "trait": trait,
+        "did_n": story.plot.did.format_map(named), "problem": problem, "did": did, "end": end,
+        "feel": story.plot.feel, "trait": trait,
         "why": story.plot.why.format_map(words), "title": title(rng, story),
         "Moral": moral, "moral": moral[0].lower() + moral[1:],
     }
 
 
-def opening_line(rng: Random, story: Story) -> str:
-    """The first sentence of a story, with the problem already in sight."""
-    problem = summary(story)[0]
-    line = rng.choice(OPENINGS[:3]).format_map(story.words)
-    if rng.random() < 0.5:
-        return f"{line[:-1]}{'' if 'who lived' in line else ','} and {story.words['he']} {problem}."
-    if "who lived" in line:
-        return line
+def opening_line(rng: Random, story: Story, helper: bool, problem: bool) -> str:
+    """The first sentence of a story, naming the helper or the problem when they were asked for."""
+    words = story.words
+    if helper:
+        pair = "{ak} named {N} and {ahk} named {H}"
+        return f"Once upon a time {pair} lived {{a_place}}.".format_map(words)
+    line = rng.choice(OPENINGS[:3]).format_map(words)
+    if problem or rng.random() < 0.4:
+        return f"{line[:-1]}, and {words['he']} {summary(story)[0]}."
     return line
 
 
@@ -168,8 +179,8 @@ def tiny(rng: Random, story: Story, way: str) -> str:
         joint = rng.choice(("until", "but then"))
         return capital(f"{words['ak']} named {words['N']} {problem}, {joint} {helper} {did}.")
     if way == "two sentences":
-        return capital(f"{words['ak']} named {words['N']}, who lived {words['a_place']}, {problem}. "
-                       f"Then {helper} {did}, and {end}.")
+        hero = f"{words['ak']} named {words['N']}, who lived {words['a_place']},"
+        return capital(f"{hero} {problem}. Then {helper} {did}, and {end}.")
     last = rng.choice((f"In the end {end}.", f"And so {end}."))
     lines = [first, f"{capital(words['he'])} {problem}.", f"Then {helper} {did}.", last]
     if rng.random() < 0.4:

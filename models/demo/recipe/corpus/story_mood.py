@@ -6,25 +6,25 @@ OPENINGS: Beat = (
     "Once upon a time, {a_place}, there lived {ak} named {N}.",
     "Once upon a time there was {ak} named {N}, who lived {a_place}.",
     "Once upon a time, {ak} named {N} lived {a_place}.",
-    "Once upon a time there was {ak} called {N}, and {his} {home} was {a_place}.",
+    "Once upon a time there was {ak} called {N}, and {his} home was {a_place}.",
 )
 OTHER_OPENINGS: Beat = (
     "{A_place} there lived {ak} named {N}.",
     "{N} was {ak} who lived {a_place}.",
     "Far away, {a_place}, there lived {ak} called {N}.",
-    "There once was {ak} named {N}. {His} {home} was {a_place}.",
+    "There once was {ak} named {N}. {His} home was {a_place}.",
     "Not so long ago, {ak} called {N} lived {a_place}.",
 )
 
 MEETINGS: Beat = (
     "Just then {ahk} named {H} came by.",
     "At that moment {ahk} called {H} came along.",
-    "Luckily {ahk} named {H} was nearby.",
+    "Before long {ahk} named {H} came by.",
     "After a while {ahk} named {H} came along.",
     "Then {ahk} called {H} stopped beside {him}.",
-    "But {he} was not alone, for {ahk} named {H} was close by.",
+    "{Ahk} named {H} was just passing by.",
     "Then {he} noticed {ahk} named {H}.",
-    "It was {ahk} named {H} who noticed it first.",
+    "Soon {ahk} called {H} came around the corner.",
 )
 
 SCENES: dict[str, Beat] = {
@@ -68,7 +68,7 @@ MOOD_START: dict[str, Beat] = {
              "In the evening the world was calm, and {his} {home} was the cosiest place of all."),
 }
 MOOD_MIDDLE: dict[str, Beat] = {
-    "happy": ("A warm, happy feeling spread through {N}.", "{N} smiled from one side to the other.",
+    "happy": ("A warm, happy feeling spread through {N}.", "{N} began to smile.",
               "Suddenly everything seemed a little brighter."),
     "funny": ("{H} laughed so hard that {hhe} got the hiccups. Hic!",
               "Then {N} sneezed, \"Atchoo!\", and {H} nearly fell over.",
@@ -77,12 +77,9 @@ MOOD_MIDDLE: dict[str, Beat] = {
     "sad": ("A small tear fell, and {H} waited until it was dry.",
             "{N} was still sad, but there was a little hope in {his} heart.",
             "\"It is all right to be sad,\" said {H} softly."),
-    "exciting": ("{N} felt {his} heart beat faster. There was no time to lose!",
-                 "\"Hold on!\" cried {H}. \"Now it gets exciting!\"",
-                 "Suddenly everything happened very fast.",
-                 "Would it work? {N} held {his} breath."),
-    "cosy": ("It was warm and quiet, and there was no need to hurry.",
-             "The evening wind hummed a soft song.", "{H} spoke slowly and gently."),
+    "exciting": ("{N} felt {his} heart beat faster.", "Would it end well? {N} held {his} breath.",
+                 "Now it became really exciting."),
+    "cosy": ("{H} had a soft and gentle voice.", "{H} spoke slowly, and that made {him} calm."),
 }
 MOOD_CLOSE: dict[str, Beat] = {
     "happy": ("And {N} was happy all day long.", "It was the happiest day of the whole year.",
@@ -90,12 +87,13 @@ MOOD_CLOSE: dict[str, Beat] = {
     "funny": ("And whenever they thought of it, {N} and {H} had to laugh.",
               "And if they have not stopped laughing, they are laughing still.",
               "It was the funniest day that {place} had ever seen.",
-              "Then {H} asked once more if there was any cake."),
+              "Then {H} asked if there was any cake, and everybody laughed."),
     "sad": ("{N} was still a little sad sometimes, but now {he} had hope.",
             "The sad days were not all gone, but the first warm light had come back.",
             "And even on sad days, {N} remembered that tomorrow could be bright."),
     "exciting": ("What an adventure that was!", "And that was only the first of many adventures.",
-                 "\"What shall we do tomorrow?\" asked {N}, for {he} was ready for the next adventure."),
+                 "\"What shall we do tomorrow?\" asked {N}, for {he} was ready for the next "
+                 "adventure."),
     "cosy": ("The moon rose over {place}, and soon everyone was asleep. Good night, {N}.",
              "The stars came out one by one. Good night, {N}, and sleep well.",
              "And now it is quiet {in}. Close your eyes and dream of {N}.",

@@ -16,7 +16,8 @@ PLOTS = (
         moral=("The dark is not empty; it is full of small lights.",
                "Things are less frightening when we look at them together."),
         titles=("{N} and the Night", "The Friendly Dark", "A Light for {N}"),
-        slots={"light": ("the silver moon", "a bright star", "a thousand stars", "the evening star")},
+        slots={"light": ("the silver moon", "a bright star", "a thousand stars",
+                         "the evening star")},
         begin=(
             ("{N} was kind and clever, but {he} was afraid of the dark.",
              "There was only one problem: {N} was afraid of the dark.",
@@ -28,12 +29,14 @@ PLOTS = (
         meet=(
             ("One night the wind blew every light out, and {N} began to [tremble|shiver].",
              "One night it was darker than ever before, and {N} did not dare to move.",
-             "Then came a night without a single lamp, and {N} called softly, \"Is anybody there?\""),
+             "Then came a night without a single lamp, and {N} called softly, \"Is anybody "
+             "there?\""),
             MEET,
             ("\"Why are you shaking?\" asked {H}. \"I cannot see what is hiding in the dark,\" "
              "whispered {N}.",
              "\"I am afraid,\" said {N}. \"The dark is so big, and I am so small.\"",
-             "\"What is the matter?\" asked {H}. {N} pointed at the shadows and could not say a word."),
+             "\"What is the matter?\" asked {H}. {N} pointed at the shadows and could not say a "
+             "word."),
         ),
         turn=(
             ("\"Then let us look together,\" said {H}. \"Do not look down. Look up!\"",
@@ -147,7 +150,8 @@ PLOTS = (
         topics=("a night without sleep", "falling asleep"),
         feel="unhappy", problem="could not sleep", why="{he} could not fall asleep",
         did="told {him} to think of {calm}", end="{N} fell fast asleep",
-        moral=("Quiet thoughts bring quiet sleep.", "A tired mind needs something soft to rest on."),
+        moral=("Quiet thoughts bring quiet sleep.",
+               "A tired mind needs something soft to rest on."),
         titles=("{N} Cannot Sleep", "The Longest Night", "Good Night, {N}"),
         slots={"calm": ("slow white clouds", "snow falling softly", "little waves on the sand",
                         "warm summer rain")},
@@ -194,7 +198,8 @@ PLOTS = (
         moral=("One true friend is enough to chase away a lonely day.",
                "A kind hello can change everything."),
         titles=("{N} Is Not Alone", "A Visitor for {N}", "The Kind Hello"),
-        slots={"gift": ("a shiny button", "a smooth white stone", "a small shell", "a blue feather")},
+        slots={"gift": ("a shiny button", "a smooth white stone", "a small shell",
+                        "a blue feather")},
         begin=(
             ("{N} was lonely, because there was nobody to talk to.",
              "Sometimes {N} was very lonely, for nobody ever stopped to say hello.",
@@ -206,7 +211,8 @@ PLOTS = (
         meet=(
             ("One day {N} said aloud, \"I wish somebody would come.\"",
              "One quiet afternoon {N} sang a sad little song.",
-             "One day {N} called \"Hello!\" as loudly as {he} could, just to see what would happen."),
+             "One day {N} called \"Hello!\" as loudly as {he} could, just to see what would "
+             "happen."),
             MEET,
             ("\"Hello,\" said {H}. \"I heard you, and I wanted to see who you are.\"",
              "\"Was that you?\" asked {H}. \"You sound as lonely as I am.\"",
@@ -233,7 +239,7 @@ PLOTS = (
         asks=("is too small", "thinks {he} is too small", "wants to be big"),
         topics=("being small", "being too small"),
         feel="sad", problem="thought {he} was too small",
-        why="everyone said {he} was too small", did="asked {him} to fetch a {item} from a tiny gap",
+        why="everyone said {he} was too small", did="let {him} fetch a {item} from a tiny gap",
         end="being small saved the day",
         moral=("Nobody is too small to help.", "Small ones can do great things."),
         titles=("Too Small?", "{N} Saves the Day", "The Smallest Helper"),
@@ -257,7 +263,8 @@ PLOTS = (
              "\"I have lost my {item},\" {H} told {him}. \"It is stuck in a very narrow crack.\""),
         ),
         turn=(
-            ("The strongest ones had tried, and the tallest ones had tried, but nobody could do it.",
+            ("The strongest ones had tried, and the tallest ones had tried, but nobody could do "
+             "it.",
              "Everyone had pulled and pushed, but the gap was much too narrow for them.",),
             ("\"Let me try,\" said {N}. A few of the others smiled, but {H} did not.",
              "{N} looked at the gap. It was just as wide as {he} was. \"I can do it!\" {he} said."),
@@ -277,12 +284,14 @@ PLOTS = (
         feel="afraid", problem="heard a strange noise in the night",
         why="{he} heard a strange noise in the night", did="followed the noise together with {him}",
         end="the noise was only {maker}",
-        moral=("It is better to look than to guess.", "Many frightening noises have a simple cause."),
+        moral=("It is better to look than to guess.",
+               "Many frightening noises have a simple cause."),
         titles=("The Strange Noise", "{N} and the Noise in the Night", "Tap, Tap, Tap"),
         slots={"noise": ("tap, tap, tap", "whoo, whoo, whoo", "scratch, scratch, scratch",
                          "clack, clack, clack"),
                "maker": ("an old bucket moving in the wind", "a loose door swinging in the wind",
-                         "a baby bird looking for its mother", "a lost little duck calling softly")},
+                         "a baby bird looking for its mother",
+                         "a lost little duck calling softly")},
         begin=(
             ("One night {N} heard a strange noise.",
              "Late one evening, when all was still, {N} heard a strange noise.",
@@ -296,7 +305,8 @@ PLOTS = (
              "\"Maybe it is a monster,\" {he} whispered, and {his} heart beat faster.",
              "Nobody {in} had ever told {him} about such a sound."),
             MEET,
-            ("\"Did you hear it too?\" asked {N}. \"Yes,\" said {H}, \"and I want to know what it is.\"",
+            ("\"Did you hear it too?\" asked {N}. \"Yes,\" said {H}, \"and I want to know what it "
+             "is.\"",
              "\"There is a monster,\" said {N}. {H} listened. \"Have you seen it?\" {hhe} asked.",
              "\"Let us find out,\" said {H}. \"I will go first if you keep watch.\""),
         ),
@@ -368,7 +378,8 @@ PLOTS = (
         did="made {him} laugh with {joke}", end="{N} laughed every day",
         moral=("Laughter is best when it is shared.", "A good laugh can wash away a grey mood."),
         titles=("{N} Learns to Laugh", "The Lost Laugh", "Grumpy {N}"),
-        slots={"joke": ("a very funny hat", "a silly dance", "a terrible song", "a face full of jam")},
+        slots={"joke": ("a very funny hat", "a silly dance", "a terrible song",
+                        "a face full of jam")},
         begin=(
             ("{N} was always grumpy and never laughed.",
              "{N} had forgotten how to laugh, and so {he} was always grumpy.",
@@ -383,7 +394,8 @@ PLOTS = (
              "One day {he} sat alone and looked at the ground."),
             MEET,
             ("\"Why do you look so cross?\" asked {H}. \"I do not know,\" said {N}.",
-             "\"When did you last laugh?\" asked {H}. {N} thought hard, but {he} could not remember.",
+             "\"When did you last laugh?\" asked {H}. {N} thought hard, but {he} could not "
+             "remember.",
              "\"Go away,\" said {N}. But {H} did not go away."),
         ),
         turn=(

@@ -11,7 +11,7 @@ PLOTS = (
         asks=("finds a lost baby {baby}", "finds a baby {baby}", "helps a lost baby {baby}"),
         topics=("a lost baby {baby}",),
         feel="worried", problem="found a lost baby {baby}",
-        why="the baby {baby} had lost its mother", did="heard the mother calling from {spot}",
+        why="the baby {baby} had lost its mother", did="heard the mother calling near {spot}",
         end="the baby {baby} was back with its mother",
         moral=("Helping someone home is a great deed.", "Small ones need our help most of all."),
         titles=("The Lost Baby {Baby}", "{N} and the Baby {Baby}", "Back to Mother"),
@@ -39,8 +39,8 @@ PLOTS = (
         ),
         close=(
             ("The mother thanked them both, and {N} waved until they were out of sight.",
-             "\"I will never forget you,\" said the mother. {N} was a little sad to say goodbye, but "
-             "very glad too.",
+             "\"I will never forget you,\" said the mother. {N} was a little sad to say goodbye, "
+             "but very glad too.",
              "The next day the mother came back with her baby, and they all played together."),
         ),
     ),
@@ -50,9 +50,11 @@ PLOTS = (
               "quarrels with {his} best friend"),
         topics=("a quarrel", "two friends who quarrel", "saying sorry"),
         feel="sad", problem="quarrelled with {H} about a {thing}",
-        why="{he} had quarrelled with {his} best friend", did="said sorry at the same moment as {him}",
+        why="{he} had quarrelled with {his} best friend",
+        did="said sorry at the same moment as {him}",
         end="they shared the {thing}",
-        moral=("A friend is worth more than any {thing}.", "Sorry is a small word with great power."),
+        moral=("A friend is worth more than any {thing}.",
+               "Sorry is a small word with great power."),
         titles=("The Quarrel", "{N} Says Sorry", "One {Thing} for Two"),
         slots={"thing": ("red kite", "big drum", "blue ball", "paper boat", "shiny whistle")},
         begin=(
@@ -75,7 +77,8 @@ PLOTS = (
             ("Halfway there, beside {spot}, {he} met somebody. It was {H}!",
              "But {H} was already on the way to {him}, and they met beside {spot}."),
             ("\"I am sorry,\" they said at the very same moment. And then they laughed.",
-             "Both began to speak at once. \"I am so sorry,\" said one. \"So am I,\" said the other."),
+             "Both began to speak at once. \"I am so sorry,\" said one. \"So am I,\" said the "
+             "other."),
         ),
         close=(
             ("From then on, {N} had the {thing} one day and {H} had it the next.",
@@ -110,7 +113,8 @@ PLOTS = (
         ),
         turn=(
             ("{H} opened {hhis} bag and took out {snack}. \"Half for you,\" {hhe} said.",
-             "\"I was so nervous that I forgot to eat,\" said {H}, and {hhe} shared {snack} with {him}."),
+             "\"I was so nervous that I forgot to eat,\" said {H}, and {hhe} shared {snack} with "
+             "{him}."),
             ("Then the teacher asked who could count to ten. {N} could! So {he} did.",
              "The teacher read a story about a dragon, and the two whispered and giggled."),
             ("At playtime they ran out together, and soon three others joined their game.",
@@ -118,13 +122,15 @@ PLOTS = (
         ),
         close=(
             ("\"Is it over already?\" asked {N} when the bell rang.",
-             "That evening {N} packed {his} bag again, because {he} could not wait for the next day.",
+             "That evening {N} packed {his} bag again, because {he} could not wait for the next "
+             "day.",
              "\"How was it?\" everyone asked at home. \"Far too short,\" said {N}."),
         ),
     ),
     Plot(
         key="birthday", fits=ALL, emoji="🎂",
-        asks=("has a birthday", "thinks everyone forgot {his} birthday", "waits for {his} birthday"),
+        asks=("has a birthday", "thinks everyone forgot {his} birthday",
+              "waits for {his} birthday"),
         topics=("a birthday", "a birthday party", "a birthday surprise"),
         feel="sad", problem="thought that everyone had forgotten {his} birthday",
         why="nobody said happy birthday", did="planned a secret party with {gift}",
@@ -170,7 +176,8 @@ PLOTS = (
         feel="unhappy", problem="did not want to share {his} {fruit}",
         why="{he} was alone with too many {fruit}", did="shared {hhis} last {bit} with {him}",
         end="{N} shared everything that {he} had",
-        moral=("Things taste better when we share them.", "Giving can make you richer than keeping."),
+        moral=("Things taste better when we share them.",
+               "Giving can make you richer than keeping."),
         titles=("{N} Learns to Share", "Too Many {Fruit}", "A Basket of {Fruit}"),
         slots={"fruit": ("apples", "berries", "nuts", "cherries", "pears"),
                "bit": ("piece of bread", "biscuit", "bowl of soup")},
@@ -190,8 +197,8 @@ PLOTS = (
         turn=(
             ("\"Are you hungry?\" asked {H}. \"I have only one {bit}, but half of it is yours.\"",
              "{H} had never got anything from {him}, but {hhe} shared {hhis} last {bit}."),
-            ("\"Why are you so kind to me?\" asked {N}. \"Because two smiles are better than one,\" "
-             "said {H}.",
+            ("\"Why are you so kind to me?\" asked {N}. \"Because two smiles are better than "
+             "one,\" said {H}.",
              "{N} ate slowly. Nothing had ever tasted so good, and {he} knew why."),
             ("The next year the trees were full again. This time {N} filled ten small baskets.",
              "When the next harvest came, {N} called all the neighbours together."),
@@ -204,7 +211,7 @@ PLOTS = (
     ),
     Plot(
         key="move", fits="lbwco", emoji="🏡",
-        asks=("moves to a new home", "has to move away", "misses {his} old home"),
+        asks=("moves to a new home", "has moved to a new home", "misses {his} old home"),
         topics=("a new home", "moving to a new home"),
         feel="homesick", problem="had moved to a new home and missed the old one",
         why="everything in the new home was strange", did="showed {him} {wonder}",
@@ -245,7 +252,8 @@ PLOTS = (
         asks=("has to deliver a letter", "delivers a letter", "carries an important letter"),
         topics=("a letter", "an important letter"),
         feel="worried", problem="had to deliver a letter that got wet",
-        why="the name on the letter could not be read", did="was the one the letter was for",
+        why="the name on the letter could not be read",
+        did="opened the last door and read the letter with {him}",
         end="the letter reached the right hands",
         moral=("Do not give up before the last door.", "Kind words always find their way."),
         titles=("The Letter", "{N} Brings a Letter", "A Letter for {H}"),
@@ -253,16 +261,18 @@ PLOTS = (
                         "a greeting from {hhis} sister")},
         begin=(
             ("One day {N} had to deliver an important letter.",
-             "{N} carried letters to everyone {in}, and one day there was a very important letter.",),
+             "{N} carried letters to everyone {in}, and one day there was a very important "
+             "letter.",),
             ("But on the way it got wet, and the name could not be read any more.",
              "A big drop of water fell on it, and the name became one blue spot."),
         ),
         meet=(
-            ("{N} asked at the first door. \"Not for me,\" said the neighbour. It was the same at the "
-             "second.",
+            ("{N} asked at the first door. \"Not for me,\" said the neighbour. It was the same at "
+             "the second.",
              "From door to door {he} {went}, but nobody was waiting for a letter.",),
             ("It was late, and only one place was left, far out behind {spot}.",
-             "\"I must not give up,\" thought {N}, and {he} looked for one more door behind {spot}."),
+             "\"I must not give up,\" thought {N}, and {he} looked for one more door behind "
+             "{spot}."),
             ("There lived {ahk} named {H}, who never got any letters.",
              "The last door belonged to {ahk} named {H}, who opened very slowly."),
         ),
@@ -277,7 +287,7 @@ PLOTS = (
         close=(
             ("Since that day {N} visited {H} every week, even when there was no letter.",
              "{N} went home tired, but {his} heart was warm.",
-             "The next week {N} wrote a letter to {H} {himself}."),
+             "The next week {N} wrote a letter to {H}, the first of many."),
         ),
     ),
 )

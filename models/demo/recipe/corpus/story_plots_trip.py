@@ -3,7 +3,6 @@
 from .story_plot import Plot
 
 MEET = ("@meet",)
-ALL = "lbwcoas"
 
 PLOTS = (
     Plot(
@@ -12,12 +11,14 @@ PLOTS = (
         topics=("a lost {thing}",),
         feel="sad", problem="lost {his} {thing}", why="{he} had lost {his} {thing}",
         did="helped {him} to look in the last place {he} had been", end="they found the {thing}",
-        moral=("When something is lost, stay calm and think back.", "Two pairs of eyes see more than one."),
+        moral=("When something is lost, stay calm and think back.",
+               "Two pairs of eyes see more than one."),
         titles=("The Lost {Thing}", "{N} Looks for a {Thing}", "Where Is the {Thing}?"),
         slots={"thing": ("red ball", "blue scarf", "little bell", "silver key", "yellow hat",
                          "green ribbon", "small drum", "golden button", "teddy bear")},
         begin=(
-            ("One day {N} lost {his} {thing}.", "One morning {N} noticed that {his} {thing} was lost.",
+            ("One day {N} lost {his} {thing}.",
+             "One morning {N} noticed that {his} {thing} was lost.",
              "{N} had a {thing} that {he} loved, but one day it was lost."),
             ("{He} looked in {his} {home}, above it and below it, but it was not there.",
              "{He} searched the whole morning and found nothing at all.",
@@ -28,7 +29,8 @@ PLOTS = (
              "{N} sat down beside {spot} and did not know what to do.",
              "Sadly {he} {went} around {place}, looking and looking."),
             MEET,
-            ("\"What have you lost?\" asked {H}. \"My {thing},\" said {N}. \"I looked everywhere.\"",
+            ("\"What have you lost?\" asked {H}. \"My {thing},\" said {N}. \"I looked "
+             "everywhere.\"",
              "\"Have you seen my {thing}?\" asked {N}. {H} had not, but {hhe} wanted to help."),
         ),
         turn=(
@@ -54,7 +56,8 @@ PLOTS = (
         end="the truth made {N} feel light again",
         moral=("The truth makes the heart light.", "A secret is heavy when you carry it alone."),
         titles=("The Secret of {N}", "The Heavy Secret", "{N} Tells the Truth"),
-        slots={"item": ("the blue teapot", "the green bowl", "the old music box", "the yellow cup")},
+        slots={"item": ("the blue teapot", "the green bowl", "the old music box",
+                        "the yellow cup")},
         begin=(
             ("{N} had a secret.", "{N} had a secret that nobody {in} knew.",
              "Nobody knew it, but {N} had a secret."),
@@ -73,10 +76,11 @@ PLOTS = (
         turn=(
             ("Then {he} took a deep breath. \"I broke it,\" {he} said. \"I am so sorry.\"",
              "\"It was me,\" whispered {N}. \"I broke it, and I was afraid to tell you.\""),
-            ("It was quiet for a moment. Then {H} nodded. \"Thank you for telling me,\" {hhe} said.",
+            ("It was quiet for a moment. Then {H} nodded. \"Thank you for telling me,\" {hhe} "
+             "said.",
              "{H} was sad, but {hhe} was not angry. \"That took courage,\" {hhe} said."),
             ("Together they took the pieces and a pot of glue, and they mended it.",
-             "\"Let us mend it together,\" said {H}, and piece by piece they did.",),
+             "Then {hhe} smiled. \"Let us mend it together.\" And piece by piece they did.",),
         ),
         close=(
             ("One crack could still be seen, but they both liked it even better that way.",
@@ -88,15 +92,18 @@ PLOTS = (
         key="snow", fits="lbco", emoji="❄️", scene=False,
         asks=("gets lost in the snow", "got lost in the snow", "is lost in the snow"),
         topics=("getting lost in the snow", "a snowy day", "the snow"),
-        feel="afraid", problem="got lost in the snow", why="{he} could not find the way home in the snow",
+        feel="afraid", problem="got lost in the snow",
+        why="{he} could not find the way home in the snow",
         did="led {him} home by {sign}", end="{N} was warm and safe at home again",
-        moral=("When you are lost, stay calm and look for a sign.", "A friend is the best light in the snow."),
+        moral=("When you are lost, stay calm and look for a sign.",
+               "A friend is the best light in the snow."),
         titles=("{N} in the Snow", "Lost in the Snow", "The Way Home"),
         slots={"sign": ("the light of a lantern", "the sound of a bell", "the smell of warm bread",
                         "the smoke of the chimney")},
         begin=(
             ("One winter day {N} went out to play and got lost in the snow.",
-             "It had snowed all night, and {N} ran out to play. Before long {he} was lost in the snow.",),
+             "It had snowed all night, and {N} ran out to play. Before long {he} was lost in the "
+             "snow.",),
             ("Everything was white. {Place} looked like a place {he} had never seen.",
              "The snow covered every path, and {his} own tracks had already gone.",
              "The flakes fell so thickly that {he} could not see {his} {home} any more."),
@@ -111,9 +118,11 @@ PLOTS = (
         ),
         turn=(
             ("\"Your home is still there,\" said {H}. \"It is only wearing white.\"",
-             "\"Do not be afraid,\" said {H}. \"The snow hides things, but it does not eat them.\""),
+             "\"Do not be afraid,\" said {H}. \"The snow hides things, but it does not eat "
+             "them.\""),
             ("{H} stopped and lifted {hhis} head. Far away they noticed {sign}.",
-             "\"We cannot see the path,\" said {H}, \"but we can follow {sign}.\""),
+             "{H} thought hard. \"We cannot see the path,\" {hhe} said, \"but we can follow "
+             "{sign}.\""),
             ("Step by step they {went} towards it, until {N} cried, \"There! That is my {home}!\"",
              "On they {went} through the deep snow, side by side, and at last they were there.",),
         ),
@@ -125,15 +134,17 @@ PLOTS = (
     ),
     Plot(
         key="seed", fits="lbco", emoji="🌱",
-        asks=("plants a seed", "finds a seed and plants it", "wants to grow a flower"),
+        asks=("plants a seed", "finds a seed and plants it", "plants a little seed"),
         topics=("a seed", "a little seed", "planting a seed"),
-        feel="impatient", problem="planted a seed and could not wait", why="the seed did not grow at once",
+        feel="impatient", problem="planted a seed and could not wait",
+        why="the seed did not grow at once",
         did="told {him} to water it and wait", end="a tall {plant} grew as high as the roof",
         moral=("Good things need time.", "Patience makes small things grow."),
         titles=("{N} and the Seed", "The Little Seed", "Wait and See"),
         slots={"plant": ("sunflower", "apple tree", "bean plant", "rose bush")},
         begin=(
-            ("One spring day {N} planted a seed.", "One day {N} found a small brown seed and planted it.",
+            ("One spring day {N} planted a seed.",
+             "One day {N} found a small brown seed and planted it.",
              "In spring {N} planted a seed right beside {his} {home}."),
             ("The next morning {he} ran to see it, but there was only earth.",
              "\"Grow!\" {he} told it. But the seed did not hear.",
@@ -166,7 +177,8 @@ PLOTS = (
         topics=("a cake", "a cake that goes wrong", "baking a cake"),
         feel="upset", problem="baked a cake that went wrong", why="{his} cake came out {bad}",
         did="turned the broken cake into {fix}", end="everyone asked for a second helping",
-        moral=("Something that goes wrong can still taste good.", "Mistakes are sweeter when we share them."),
+        moral=("Something that goes wrong can still taste good.",
+               "Mistakes are sweeter when we share them."),
         titles=("The Cake That Went Wrong", "{N} Bakes a Cake", "A Very Odd Cake"),
         slots={"bad": ("flat and hard", "crooked and black", "as flat as a plate"),
                "fix": ("a berry pudding", "little cake balls", "a tower with cream"),
@@ -195,7 +207,8 @@ PLOTS = (
         ),
         close=(
             ("Everybody {in} wanted the recipe, but {N} only smiled.",
-             "At the party everyone asked for more. \"What is it called?\" \"A mistake,\" said {N} proudly.",
+             "At the party everyone asked for more. \"What is it called?\" \"A mistake,\" said "
+             "{N} proudly.",
              "Not a single crumb was left, and {N} licked the spoon."),
         ),
     ),
@@ -219,7 +232,8 @@ PLOTS = (
             ("But when {he} put it into the water, it went glug, glug, glug, and sank.",
              "Proudly {he} pushed it into the water. Then it filled up and went down.",),
             MEET,
-            ("\"Your boat has holes,\" said {H}. \"I know,\" sighed {N}. \"I will never get there.\"",
+            ("\"Your boat has holes,\" said {H}. \"I know,\" sighed {N}. \"I will never get "
+             "there.\"",
              "\"That was a fine boat,\" said {H}, \"for a fish.\" {N} had to smile a little."),
         ),
         turn=(
@@ -240,8 +254,9 @@ PLOTS = (
         key="map", fits="lbwco", emoji="🗺️",
         asks=("finds a map", "finds a treasure map", "finds an old map"),
         topics=("a treasure map", "a map", "a hidden treasure", "a treasure"),
-        feel="puzzled", problem="found an old map", why="{he} could not read the map",
-        did="read the signs on the map", end="the treasure was {treasure}",
+        feel="puzzled", problem="found an old map that {he} could not read",
+        why="{he} could not read the map",
+        did="read the signs on the map", end="they found {treasure}",
         moral=("The best treasures can be shared.", "Two heads read a map better than one."),
         titles=("The Old Map", "{N} and the Treasure", "The Red Cross"),
         slots={"treasure": ("a box full of old storybooks", "a music box", "a bag of flower seeds",
@@ -257,7 +272,8 @@ PLOTS = (
             ("But the map was full of strange signs, and {N} could not read them.",
              "{N} turned the map to the left and to the right and understood nothing.",),
             MEET,
-            ("\"I know these signs,\" said {H}. \"This one means ten steps, and that one means turn.\"",
+            ("\"I know these signs,\" said {H}. \"This one means ten steps, and that one means "
+             "turn.\"",
              "\"Let me see,\" said {H}. \"This wavy line shows the way. Shall we go together?\""),
         ),
         turn=(

@@ -12,7 +12,8 @@ PLOTS = (
         topics=("flying", "a dream of flying"),
         feel="sad", problem="wanted to fly", why="{he} wanted to fly but had no wings",
         did="tied {him} safely to {craft}", end="{N} flew over {place}",
-        moral=("If one way is closed, look for another.", "A dream and a good friend can lift you high."),
+        moral=("If one way is closed, look for another.",
+               "A dream and a good friend can lift you high."),
         titles=("{N} Wants to Fly", "High Above the World", "The Day {N} Flew"),
         slots={"craft": ("a bunch of red balloons", "a great paper kite", "a big yellow balloon",
                          "a basket under a blue balloon")},
@@ -57,7 +58,8 @@ PLOTS = (
         feel="afraid", problem="wanted to fly but was afraid of falling",
         why="{he} was afraid of falling", did="flew slowly beside {him}",
         end="{N} flew all around {place}",
-        moral=("You only learn to fly when you let go.", "Courage grows when someone flies beside you."),
+        moral=("You only learn to fly when you let go.",
+               "Courage grows when someone flies beside you."),
         titles=("{N} Learns to Fly", "The First Flight", "Open Your Wings"),
         begin=(
             ("{N} wanted to fly, but {he} was afraid of falling.",
@@ -119,8 +121,10 @@ PLOTS = (
         turn=(
             ("{H} thought for a moment. \"You are singing somebody else's song,\" {hhe} said.",
              "\"Do not sing like the birds,\" said {H}. \"Sing like {N}.\""),
-            ("\"Sing about something you love. Sing about {subject}.\"",
-             "\"What do you know best?\" {hhe} asked. \"{Subject},\" said {N}. \"Then sing about it.\""),
+            ("{H} came closer. \"Sing about something you love,\" {hhe} said. \"Sing about "
+             "{subject}.\"",
+             "\"What do you know best?\" {hhe} asked. \"{Subject},\" said {N}. \"Then sing about "
+             "it.\""),
             ("So {N} closed {his} eyes and began. The song was low and soft and a little rough.",
              "{N} began very quietly. It was not a high song or a fine song, but it was true.",
              "Note by note a new song grew, and it sounded like nothing else in the world."),
@@ -139,7 +143,8 @@ PLOTS = (
         did="showed {him} the way along the river", end="{N} saw the sea at last",
         moral=("A long way is short with good company.", "Follow your wish one step at a time."),
         titles=("{N} and the Sea", "The Way to the Sea", "Where the River Ends"),
-        slots={"find": ("a white shell", "a green piece of glass", "a tiny starfish", "a round stone")},
+        slots={"find": ("a white shell", "a green piece of glass", "a tiny starfish",
+                        "a round stone")},
         begin=(
             ("{N} wanted to see the sea.", "{N} had never seen the sea, but {he} wanted to.",
              "Once {N} had heard a song about the sea, and since then {he} wanted to see it."),
@@ -151,7 +156,7 @@ PLOTS = (
             ("One morning {he} packed a sandwich and set off.",
              "One day {he} could not wait any longer, and {he} set off alone.",
              "One spring morning {he} said goodbye to {his} {home} and set off."),
-            ("But soon there were three paths, and {he} did not know which one to take.",
+            ("But then there were three paths, and {he} did not know which one to take.",
              "By noon {he} was tired, and there was still no sea to be seen.",),
             MEET,
             ("\"Where are you going?\" asked {H}. \"To the sea,\" said {N}, \"but I do not know "
@@ -178,7 +183,8 @@ PLOTS = (
         asks=("wants to win a race", "wants to win the big race", "takes part in a race"),
         topics=("a race", "the big race", "winning and losing"),
         feel="worried", problem="wanted to win the big race", why="{he} was slower than the others",
-        did="practised with {him} every morning", end="{N} stopped to help and won {prize}",
+        did="practised with {him} every morning",
+        end="{N} stopped to help someone and won {prize} for being kind",
         moral=("Being kind is better than being first.", "You can win without being first."),
         titles=("The Big Race", "{N} and the Race", "The Kindest Racer"),
         slots={"prize": ("a golden cup", "a blue ribbon", "a big cake", "a silver medal")},
@@ -209,7 +215,7 @@ PLOTS = (
         close=(
             ("{N} came in last, but everyone cheered, and the judges gave {him} {prize} for {his} "
              "kindness.",
-             "Somebody else was first that day, but {prize} went to {N}, who had the kindest heart.",
+             "Somebody else was first that day, but {prize} went to {N} for such a kind heart.",
              "\"You did not win the race,\" said {H}, \"but you won {prize} for being kind.\""),
         ),
     ),
@@ -224,17 +230,20 @@ PLOTS = (
         titles=("{N} and the Star", "The Star in the Water", "Catching a Star"),
         slots={"water": ("a bowl of water", "a small puddle", "a still pool", "a bucket of water")},
         begin=(
-            ("{N} wanted to catch a star.", "Every night {N} looked up, because {he} wanted to catch a star.",
+            ("{N} wanted to catch a star.",
+             "Every night {N} looked up, because {he} wanted to catch a star.",
              "{N} loved the sky, and most of all {he} wanted to touch a star."),
             ("\"Just one small one,\" {he} said. \"Nobody would miss it.\"",
              "{He} chose the one that shone most brightly over {place}.",
              "{He} even knew where {he} would keep it: right beside {his} bed."),
         ),
         meet=(
-            ("One clear night {he} stretched as high as {he} could, but the sky was much too far away.",
+            ("One clear night {he} stretched as high as {he} could, but the sky was much too far "
+             "away.",
              "One night {he} called up, \"Please come down!\" But the star only twinkled.",),
             MEET,
-            ("\"Whom are you calling?\" asked {H}. \"The star,\" said {N}, \"but it does not hear me.\"",
+            ("\"Whom are you calling?\" asked {H}. \"The star,\" said {N}, \"but it does not hear "
+             "me.\"",
              "\"I want that star,\" said {N}, \"but it will not come.\"",),
         ),
         turn=(
@@ -275,7 +284,7 @@ PLOTS = (
              "{N} hid behind {spot} and watched."),
             MEET,
             ("\"Do you not like to dance?\" asked {H}. \"I do,\" said {N}, \"but I cannot.\"",
-             "\"I am waiting for somebody to dance with,\" said {H}.",),
+             "\"Come and dance with me,\" said {H}. \"I do not know how,\" said {N}.",),
         ),
         turn=(
             ("\"I cannot do it well either,\" said {H}. \"Let us be bad at it together.\"",
@@ -295,12 +304,14 @@ PLOTS = (
         key="paint", fits="lcobw", emoji="🎨",
         asks=("wants to paint a picture", "loves to paint", "wants to be a painter"),
         topics=("a picture", "painting a picture", "colours"),
-        feel="sad", problem="wanted to paint the perfect picture", why="a big blot fell on {his} picture",
+        feel="sad", problem="wanted to paint the perfect picture",
+        why="a big blot fell on {his} picture",
         did="showed {him} how to turn the blot into {shape}", end="the blot became the best part",
         moral=("A mistake can be the start of something beautiful.",
                "Nothing has to be perfect to be lovely."),
         titles=("{N} and the Blot", "The Picture", "A Happy Mistake"),
-        slots={"shape": ("a smiling sun", "a fat little bird", "a round red flower", "a flying fish")},
+        slots={"shape": ("a smiling sun", "a fat little bird", "a round red flower",
+                         "a flying fish")},
         begin=(
             ("{N} loved to paint and wanted to paint the perfect picture.",
              "{N} wanted to be a painter and paint the most beautiful picture {in}.",),
@@ -334,14 +345,16 @@ PLOTS = (
         topics=("a rainbow", "the end of the rainbow"),
         feel="disappointed", problem="wanted to find the end of the rainbow",
         why="the rainbow always moved away", did="invited {him} to share {food}",
-        end="the real treasure was a new friend",
+        end="{N} found a new friend instead of gold",
         moral=("The best treasure is somebody to share with.",
                "What we find on the way is often better than what we looked for."),
         titles=("{N} and the Rainbow", "The End of the Rainbow", "A Treasure for Two"),
         slots={"food": ("warm apple pie", "fresh berries", "a pot of soup", "honey bread")},
         begin=(
-            ("One day, after the rain, a rainbow stood over {place}, and {N} wanted to find its end.",
-             "{N} had heard that a treasure lies at the end of the rainbow, and {he} wanted to find it.",),
+            ("One day, after the rain, a rainbow stood over {place}, and {N} wanted to find its "
+             "end.",
+             "{N} had heard that a treasure lies at the end of the rainbow, and {he} wanted to "
+             "find it.",),
             ("As soon as the next rain was over, {he} set off with a little bag.",
              "\"I will be rich,\" {he} laughed, and off {he} {went}.",
              "{He} took {his} biggest bag for the treasure and started at once."),
@@ -355,7 +368,8 @@ PLOTS = (
         ),
         turn=(
             ("\"You look cold,\" said {H}. \"Come in. I have {food}, and it is too much for one.\"",
-             "\"Nobody has ever caught it,\" said {H} kindly. \"But I have {food}. Will you share it?\""),
+             "\"Nobody has ever caught it,\" said {H} kindly. \"But I have {food}. Will you share "
+             "it?\""),
             ("So they sat down together, and {N} told the whole story.",
              "{N} ate and grew warm, and soon the two were laughing about the long chase."),
             ("\"I wanted a treasure,\" said {N}, \"and I found you.\"",

@@ -75,11 +75,12 @@ _ANOTHER = (
 
 
 def _very_short(rng: Random) -> Turns:
-    way = rng.choice(("very short", "very short", "two sentences", "first sentence", "one sentence"))
+    way = rng.choice(("very short", "very short", "two sentences", "first sentence",
+                      "one sentence"))
     wish, slots, text = request(rng, way)
     story = cast_story(rng, wish, slots)
     if way == "first sentence":
-        answer = opening_line(rng, story)
+        answer = opening_line(rng, story, bool(wish.helper_kind), bool(wish.plot))
     else:
         answer = tiny(rng, story, way)
     if story.emoji:
