@@ -14,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 
 #include "llama/log_capture.h"
 #include "llama/model_file.h"
@@ -43,10 +42,11 @@ int complain(const std::string& line) {
 
 // -ln p(token) in the distribution of these logits.
 double surprise(std::span<const float> logits, TokenId token) {
-  const double best = *std::ranges::max_element(logits);
+  const float best = *std::ranges::max_element(logits);
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - best);
-  return best + std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(token.value)]);
+  for (const float logit : logits) sum += static_cast<double>(std::exp(logit - best));
+  return std::log(sum) + static_cast<double>(best) -
+         static_cast<double>(logits[static_cast<std::size_t>(token.value)]);
 }
 
 // Room for the logits of every token of a text, which the worker has no use for.
@@ -55,8 +55,8 @@ Context make_context(llama_model* weights) {
   parameters.n_ctx =
       std::min(kContextTokensMax, static_cast<std::uint32_t>(llama_model_n_ctx_train(weights)));
   parameters.n_batch = parameters.n_ctx;
-  parameters.n_threads_batch =
-      static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  // Barriers between threads crawl on a machine that is busy otherwise.
+  parameters.n_threads = parameters.n_threads_batch = 1;
   return {llama_init_from_model(weights, parameters), llama_free};
 }
 

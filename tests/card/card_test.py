@@ -79,10 +79,10 @@ class Card(unittest.TestCase):
         self.assertAlmostEqual(together["perplexity"], product, places=3)
 
     def test_disorder_surprises_more(self):
-        line = json.loads(read("heldout.jsonl").splitlines()[0])
-        line["text"] = " ".join(reversed(line["text"].split(" ")))
-        self.assertGreater(measure([json.dumps(line)])["perplexity"],
-                           2 * measure()["perplexity"])
+        line = read("heldout.jsonl").splitlines()[0]
+        words = json.loads(line)["text"].split(" ")
+        reverse = json.dumps({"text": " ".join(reversed(words))})
+        self.assertGreater(measure([reverse])["perplexity"], 2 * measure([line])["perplexity"])
 
 
 class Rules(unittest.TestCase):
