@@ -3,19 +3,20 @@
 #
 #   make            release build: build/release/seedance
 #   make demo       builds, starts a server, streams from it over WebSocket and SSE
-#   make serve      runs the server; ARGS="--model PATH ..." goes to it
+#   make serve      runs the server; ARGS="--port 9000 ..." goes to it
 #   make test       unit tests and end-to-end tests
+#   make card       measures the demo model against its card
 #   make lint       every rule that a machine can check; make format repairs the layout
 #   make bench      compares with llama.cpp's own server; ARGS goes to bench/run.py
 #   make asan tsan  unit tests under sanitizers; make fuzz gives each decoder ten seconds
 #   make setup      only gets the packages, llama.cpp and Node
 #   make clean      removes build/; make distclean removes .deps/ as well
 #
-# MODEL=PATH is the model of demo and serve. SEEDANCE_CUDA=1 and SEEDANCE_LLAMA_DIR=DIR choose
-# another llama.cpp.
+# MODEL=PATH is the model of demo and serve; without it, the demo model that is in the repository.
+# SEEDANCE_CUDA=1 and SEEDANCE_LLAMA_DIR=DIR choose another llama.cpp.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := release
-.PHONY: release demo serve test lint format bench asan tsan fuzz setup clean distclean help
+.PHONY: release demo serve test card lint format bench asan tsan fuzz setup clean distclean help
 .NOTPARALLEL:
 
 release:
@@ -25,10 +26,15 @@ demo: release
 	@tools/demo
 
 serve: release
-	@build/release/seedance serve $(if $(MODEL),--model $(MODEL)) $(ARGS)
+	@build/release/seedance serve $(if $(MODEL),--model "$(MODEL)") $(ARGS)
 
 test:
 	@tools/test.sh release
+
+card: release
+	@tools/setup --node
+	@tests/card/card_test.py --print build/release/tests/seedance-card models/demo
+	@.deps/bin/node --test tests/e2e/demo.test.mjs
 
 lint:
 	@tools/lint.sh

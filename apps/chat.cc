@@ -316,7 +316,7 @@ Command add_chat(CLI::App& parent) {
   app->footer(
       "Examples:\n"
       "  seedance chat\n"
-      "  seedance chat \"Why is the sky blue?\" --max-tokens 100 --stats\n"
+      "  seedance chat \"Tell me a story about an owl.\" --max-tokens 400 --stats\n"
       "  seedance chat --raw \"Once upon a time\" --temperature 0\n"
       "  cat report.txt | seedance chat --system \"Summarise this.\"");
   return {app, [options] { return run(*options); }};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes random-weight Llama models as GGUF files, for measurements, tests and the demo.
+"""Makes random-weight Llama models as GGUF files, for measurements and tests.
 
 They speak gibberish, but load, tokenise and cost as real models of their shape do. The same
 arguments give the same bytes. Only the standard library is needed. The file format is described in

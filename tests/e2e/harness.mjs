@@ -1,7 +1,7 @@
 // Starts real servers and talks to them; used by every end-to-end test.
 //
-// SEEDANCE_BUILD is the build directory, SEEDANCE_TEST_MODEL a GGUF file; both
-// have defaults.
+// SEEDANCE_BUILD is the build directory. SEEDANCE_TEST_MODELS, GGUF files separated by colons,
+// are tested beside the demo model.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,11 +11,14 @@ import WebSocket from 'ws';
 
 const build = process.env.SEEDANCE_BUILD ?? join(import.meta.dirname, '../../build/release');
 const binary = join(build, 'seedance');
-const model = process.env.SEEDANCE_TEST_MODEL ?? join(build, 'test-models/tiny.gguf');
+const others = (process.env.SEEDANCE_TEST_MODELS ?? '').split(':').filter((path) => path !== '');
+
+// The real models to test.
+export const models = [join(import.meta.dirname, '../../models/demo/demo.gguf'), ...others];
 
 // For each of [prompt tokens, output tokens]: how far below the best logit the
-// worst choice is, when the sequence is computed alone.
-export function regrets(pairs) {
+// worst choice is, when `model` computes the sequence alone.
+export function regrets(model, pairs) {
   const input = pairs.map((pair) => pair.map((tokens) => tokens.join(' ')).join(';')).join('\n');
   const child = spawnSync(join(build, 'tests/regret'), [model], { input: `${input}\n` });
   if (child.status !== 0) throw new Error(`regret ended with ${child.status}: ${child.stderr}`);
@@ -51,8 +54,12 @@ export class Server {
     return Server.start('--engine', script ? `scripted:${script}` : 'scripted', ...flags);
   }
 
-  static real(...flags) {
-    // One thread: barriers between threads crawl on a machine that is busy otherwise.
+  // One thread: barriers between threads crawl on a machine that is busy otherwise.
+  static demo(...flags) {
+    return Server.start('--threads', '1', ...flags);
+  }
+
+  static real(model, ...flags) {
     return Server.start('--threads', '1', '--model', model, ...flags);
   }
 

@@ -19,6 +19,7 @@ const messages = [{ role: 'user', content: 'Tell me a story.' }];
 test('chat completions stream what they answer whole', async () => {
   const whole = await openai.chat.completions.create({ model, messages, seed: 7 });
   assert.equal(whole.object, 'chat.completion');
+  assert.equal(whole.model, model);
   assert.equal(whole.choices[0].message.role, 'assistant');
   assert.equal(whole.choices[0].finish_reason, 'stop');
   const stream = await openai.chat.completions.create({
