@@ -33,13 +33,13 @@ Journal::Journal(JournalLimits limits, const Recovery& recovery)
     held.tokens = record.tokens.ids.size();
     held.gen = record.header.gen;
     held.epoch = record.header.epoch;
-    held.server_starts = stream.server_starts;
+    held.server_starts = record.server_starts;
     held.ended = record.ended.has_value();
     enter(record.header.stream, held, stream.segment, state.size());
   }
 }
 
-void Journal::put(const StateRecord& record) {
+void Journal::put(StateRecord record) {
   const StreamHeader& header = record.header;
   Held& held = streams_[header.stream];
   const bool is_new = held.segment == 0;
@@ -55,16 +55,10 @@ void Journal::put(const StateRecord& record) {
   held.epoch = header.epoch;
   held.ended = record.ended.has_value();
   held.forwarding = false;
+  record.server_starts = held.server_starts;
   const std::uint64_t bytes = write(record);
   enter(header.stream, held, segment_, bytes);
   if (is_new) spend(held, bytes);
-  // A state starts the count of server starts anew.
-  for (std::uint32_t i = 0; i < held.server_starts && !held.ended; ++i) {
-    write(DriveRecord{.stream = header.stream,
-                      .gen = header.gen,
-                      .epoch = header.epoch,
-                      .cause = DriveRecord::Cause::server});
-  }
   if (held.ended) reserved_ -= std::exchange(held.reserved, 0);
 }
 

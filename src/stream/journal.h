@@ -52,8 +52,9 @@ class Journal {
 
   // Each adds a record to the batch being collected, and checks that it continues
   // what was put before, as the reader will. State: for a new stream, or the whole of
-  // one that is there, to be copied forward or to change its epoch.
-  void put(const StateRecord& record);
+  // one that is there, to be copied forward or to change its epoch; its server starts
+  // are counted here.
+  void put(StateRecord record);
   void put(const TokensRecord& record);
   void put(const EndRecord& record);
   void put(const DriveRecord& record);

@@ -287,6 +287,7 @@ void put_body(RecordWriter& out, const StateRecord& record) {
   out.put(header.gen.value);
   out.put(header.created);
   out.put(header.prompt_tokens);
+  out.put(record.server_starts);
   out.put(static_cast<std::uint8_t>((header.with_logprobs ? kWithLogprobs : 0) |
                                     (header.keep ? kKeep : 0) | (record.ended ? kEnded : 0)));
   out.put(header.body);
@@ -305,6 +306,7 @@ void get_body(BodyReader& in, StateRecord& record) {
   in.get(header.gen.value);
   in.get(header.created);
   in.get(header.prompt_tokens);
+  in.get(record.server_starts);
   const auto flags = in.get_below(kFlags + 1);
   header.with_logprobs = (flags & kWithLogprobs) != 0;
   header.keep = (flags & kKeep) != 0;

@@ -63,6 +63,7 @@ struct StateRecord {
   StreamHeader header;
   Tokens tokens;
   std::optional<Ended> ended;
+  std::uint32_t server_starts = 0;  // Since its last token.
 
   friend bool operator==(const StateRecord&, const StateRecord&) = default;
 };
@@ -121,6 +122,7 @@ using JournalRecord =
 // How a record stands in a segment: a header with its own checksum, then the body.
 inline constexpr std::size_t kRecordHeaderBytes = 16;
 inline constexpr std::uint32_t kRecordBytesMax = 256U << 20;
+inline constexpr std::uint32_t kSyncRecordBytes = kRecordHeaderBytes + 24;
 
 // Appends one record in its frame. Allocates nothing but room in `out`.
 void encode(const JournalRecord& record, std::string& out);

@@ -11,6 +11,7 @@ namespace {
 std::vector<JournalRecord> all_records() {
   StateRecord ended = make_state(3, 4, true);
   ended.ended = make_end(FinishReason::error, 4);
+  ended.server_starts = 2;
   return {make_state(1),
           make_state(2, 7),
           ended,
@@ -97,11 +98,12 @@ TEST(JournalRecord, IsNoRunOfZeros) {
   EXPECT_EQ(code_of(std::string(kRecordHeaderBytes - 1, '\0')), Errc::truncated);
 }
 
-TEST(JournalRecord, OfOneTokenIsSmall) {
+TEST(JournalRecord, OfOneTokenOrASyncIsSmall) {
   TokensRecord record = make_record(1, 3);
   record.tokens.text = " the";
   record.tokens.text_bytes = {4};
   EXPECT_EQ(encoded(record).size(), 69U);
+  EXPECT_EQ(encoded(SyncRecord{}).size(), kSyncRecordBytes);
 }
 
 TEST(JournalRecord, HasItsBytesAsThePageSays) {
@@ -165,7 +167,7 @@ TEST(JournalRecord, ChecksEveryField) {
   EXPECT_EQ(code_of(framed(4, with(drive, drive.size() - 1, 2))), Errc::corrupt);
 
   const std::string state = encoded(make_state(2, 3)).substr(kRecordHeaderBytes);
-  constexpr std::size_t kFlags = 36;
+  constexpr std::size_t kFlags = 40;
   EXPECT_TRUE(decode_record(as_bytes(framed(1, state))));
   EXPECT_EQ(code_of(framed(1, with(state, kFlags, 8))), Errc::corrupt);
   EXPECT_EQ(code_of(framed(1, with(state, kFlags, 3))), Errc::corrupt);  // No logprobs there.

@@ -92,8 +92,8 @@ Result<std::size_t> JournalReader::read_records(Segment& segment) {
     at += *size;
   }
   if (!what.empty()) {
-    // What always was on the disk before it counted ends in one batch that did not
-    // count yet, behind a mark.
+    // What always was on the disk before it counted ends in what did not count yet,
+    // behind a mark.
     const bool may_be_damaged =
         segment.header.boot != options_.boot &&
         (!segment.header.synced_always || segment.marked || at == kSegmentHeaderBytes);
@@ -171,11 +171,9 @@ std::string_view JournalReader::apply(StateRecord& record, std::size_t bytes, Se
     if (record.header.epoch == last.header.epoch) exposed = held->exposed;
   }
   forgotten_.erase(stream);
-  streams_[stream] = {.recovered = {.state = std::move(record),
-                                    .server_starts = 0,
-                                    .segment = segment.number,
-                                    .bytes = bytes},
-                      .exposed = exposed};
+  streams_[stream] = {
+      .recovered = {.state = std::move(record), .segment = segment.number, .bytes = bytes},
+      .exposed = exposed};
   return {};
 }
 
@@ -191,7 +189,7 @@ std::string_view JournalReader::apply(TokensRecord& record, std::size_t bytes, S
   if ((state.header.with_logprobs && !more.ids.empty()) == more.logprobs.empty()) {
     return "tokens whose logprobs are not as the stream has them";
   }
-  if (!more.ids.empty()) held->recovered.server_starts = 0;
+  if (!more.ids.empty()) state.server_starts = 0;
   held->recovered.bytes += bytes;
   append_tokens(state.tokens, more);
   return {};
@@ -220,7 +218,7 @@ std::string_view JournalReader::apply(DriveRecord& record, std::size_t bytes, Se
   header.epoch = record.epoch;
   held->exposed = exposed_;
   held->recovered.bytes += bytes;
-  if (record.cause == DriveRecord::Cause::server) ++held->recovered.server_starts;
+  if (record.cause == DriveRecord::Cause::server) ++held->recovered.state.server_starts;
   return {};
 }
 

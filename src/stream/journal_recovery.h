@@ -20,9 +20,8 @@ namespace seedance::stream {
 // One stream as the journal has it.
 struct RecoveredStream {
   StateRecord state;
-  std::uint32_t server_starts = 0;  // Since its last token.
-  std::uint32_t segment = 0;        // The oldest that it needs.
-  std::uint64_t bytes = 0;          // Of its records since.
+  std::uint32_t segment = 0;  // The oldest that it needs.
+  std::uint64_t bytes = 0;    // Of its records since.
 
   friend bool operator==(const RecoveredStream&, const RecoveredStream&) = default;
 };

@@ -107,7 +107,7 @@ TEST(JournalReader, CountsServerStartsSinceTheLastToken) {
                      make_drive(1, 4)};
   const auto starts = [&records] {
     const auto recovery = read({{1, make_segment(1, records)}});
-    return recovery ? recovery->streams.at(0).server_starts : 99;
+    return recovery ? recovery->streams.at(0).state.server_starts : 99;
   };
   EXPECT_EQ(starts(), 2U);
   records.emplace_back(make_record(1, 0, 0, 4));  // Without a token.
@@ -116,6 +116,12 @@ TEST(JournalReader, CountsServerStartsSinceTheLastToken) {
   EXPECT_EQ(starts(), 0U);
   records.emplace_back(make_drive(1, 4));
   EXPECT_EQ(starts(), 1U);
+  StateRecord copied = make_state(1, 1);
+  copied.header.gen = {4};
+  copied.server_starts = 7;
+  records.emplace_back(copied);
+  records.emplace_back(make_drive(1, 5));
+  EXPECT_EQ(starts(), 8U);
 }
 
 TEST(JournalReader, DropsTheRecordThatADyingProcessCutOff) {
@@ -231,7 +237,7 @@ TEST(JournalReader, PassesOverRecordsWhoseStateIsInASegmentThatIsGone) {
   const auto recovery = read({{2, make_segment(2, copied)}});
   ASSERT_TRUE(recovery) << recovery.error().detail;
   EXPECT_THAT(token_counts(*recovery), testing::ElementsAre(9));
-  EXPECT_EQ(recovery->streams[0].server_starts, 0U);
+  EXPECT_EQ(recovery->streams[0].state.server_starts, 0U);
 
   copied.emplace_back(make_record(3, 0));
   EXPECT_THAT(failure({{2, make_segment(2, copied)}}), HasSubstr("not there"));
