@@ -1,5 +1,6 @@
 #include "io/socket.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "base/bytes.h"
@@ -63,6 +65,26 @@ struct Bound {
   std::uint16_t port = 0;
 };
 
+void set_port(sockaddr_storage& address, std::uint16_t port) {
+  if (address.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6&>(address).sin6_port = htons(port);
+  } else {
+    reinterpret_cast<sockaddr_in&>(address).sin_port = htons(port);
+  }
+}
+
+int option(const Fd& socket, int option) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  return getsockopt(socket.get(), SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+bool listens(const Fd& socket) {
+  const int domain = option(socket, SO_DOMAIN);
+  return option(socket, SO_ACCEPTCONN) == 1 && option(socket, SO_PROTOCOL) == IPPROTO_TCP &&
+         (domain == AF_INET || domain == AF_INET6);
+}
+
 Result<Bound> bound_to(const Fd& socket) {
   sockaddr_storage name{};
   socklen_t size = sizeof(name);
@@ -105,19 +127,48 @@ void shutdown_send(const Fd& socket) {
 }
 
 Result<Listener> Listener::open(const ListenOptions& options) {
+  auto group = open_group(options, 1);
+  if (!group) return std::unexpected(group.error());
+  return std::move(group->front());
+}
+
+Result<std::vector<Listener>> Listener::open_group(const ListenOptions& options,
+                                                   std::size_t count) {
   const auto addresses = resolve(options);
   if (!addresses) return std::unexpected(addresses.error());
-  const addrinfo& address = **addresses;
-  Fd socket{::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  if (!socket.is_open()) return system_failure("socket");
-  configure(socket, options);
-  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
-      listen(socket.get(), kBacklog) != 0) {
-    return system_failure(fmt::format("cannot listen on {}:{}", options.host, options.port));
+  sockaddr_storage address{};
+  const socklen_t size = (*addresses)->ai_addrlen;
+  std::memcpy(&address, (*addresses)->ai_addr, size);
+  std::vector<Listener> group;
+  while (group.size() < count) {
+    Fd socket{::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (!socket.is_open()) return system_failure("socket");
+    configure(socket, options);
+    // The first is bound before it shares: so no two servers share an address unawares.
+    if (!group.empty()) set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
+    const int bound = bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size);
+    if (bound == 0 && count > 1) set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (bound != 0 || listen(socket.get(), kBacklog) != 0) {
+      return system_failure(fmt::format("cannot listen on {}:{}", options.host, options.port));
+    }
+    auto name = bound_to(socket);
+    if (!name) return std::unexpected(name.error());
+    set_port(address, name->port);
+    group.push_back(Listener{std::move(socket), std::move(name->address), name->port});
   }
-  auto bound = bound_to(socket);
-  if (!bound) return std::unexpected(bound.error());
-  return Listener{std::move(socket), std::move(bound->address), bound->port};
+  return group;
+}
+
+Result<Listener> Listener::adopt(Fd socket, const ListenOptions& options) {
+  if (!listens(socket)) {
+    return fail(Errc::invalid,
+                fmt::format("descriptor {} is no listening TCP socket", socket.get()));
+  }
+  if (fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) return system_failure("fcntl");
+  configure(socket, options);
+  auto name = bound_to(socket);
+  if (!name) return std::unexpected(name.error());
+  return Listener{std::move(socket), std::move(name->address), name->port};
 }
 
 Result<std::optional<Fd>> Listener::accept() const {

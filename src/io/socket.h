@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "io/fd.h"
@@ -43,10 +45,19 @@ class Listener {
   // Errors name host and port: the port is taken, the host means nothing.
   static Result<Listener> open(const ListenOptions& options);
 
+  // `count` of them on one address, among which the system spreads connections
+  // (SO_REUSEPORT). The address is as taken as with open().
+  static Result<std::vector<Listener>> open_group(const ListenOptions& options, std::size_t count);
+
+  // Takes over a socket that somebody else opened and that listens already, with
+  // what may wait in its backlog. Host and port of the options mean nothing.
+  static Result<Listener> adopt(Fd socket, const ListenOptions& options);
+
   const Fd& fd() const { return fd_; }
   std::uint16_t port() const { return port_; }
   // As in a URL: an IPv6 address has brackets.
   const std::string& address() const { return address_; }
+  Fd take_fd() && { return std::move(fd_); }
 
   // A connection, if one waits. Error: overloaded (no descriptor is free).
   Result<std::optional<Fd>> accept() const;

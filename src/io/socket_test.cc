@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <vector>
 
 #include "base/bytes.h"
 #include "io/poller.h"
@@ -86,6 +87,50 @@ TEST(Listener, RefusesAHostThatMeansNothing) {
   ASSERT_FALSE(listener);
   EXPECT_EQ(listener.error().code, Errc::not_found);
   EXPECT_NE(listener.error().detail.find("256.1.1.1.invalid"), std::string::npos);
+}
+
+TEST(Listener, AGroupSharesItsConnectionsAndNothingElse) {
+  const auto group = Listener::open_group({.host = "127.0.0.1"}, 3);
+  ASSERT_TRUE(group) << group.error().detail;
+  ASSERT_EQ(group->size(), 3U);
+  for (const Listener& one : *group) EXPECT_EQ(one.port(), group->front().port());
+  EXPECT_FALSE(Listener::open({.host = "127.0.0.1", .port = group->front().port()}));
+  EXPECT_FALSE(Listener::open_group({.host = "127.0.0.1", .port = group->front().port()}, 3));
+  std::vector<Fd> clients;
+  for (int i = 0; i < 64; ++i) clients.push_back(connect_to(group->front().port()));
+  std::size_t accepted = 0;
+  for (const Listener& one : *group) {
+    std::size_t here = 0;
+    while (*one.accept()) ++here;
+    EXPECT_GT(here, 0U);
+    accepted += here;
+  }
+  EXPECT_EQ(accepted, clients.size());
+}
+
+TEST(Listener, AdoptsASocketWithItsBacklog) {
+  auto opened = Listener::open({.host = "127.0.0.1"});
+  ASSERT_TRUE(opened);
+  const std::uint16_t port = opened->port();
+  const Fd client = connect_to(port);
+  const auto adopted = Listener::adopt(std::move(*opened).take_fd(), {.unsent_bytes_max = 4096});
+  ASSERT_TRUE(adopted) << adopted.error().detail;
+  EXPECT_EQ(adopted->port(), port);
+  EXPECT_EQ(adopted->address(), "127.0.0.1");
+  EXPECT_EQ(option(adopted->fd(), IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
+  accept_from(*adopted);
+  EXPECT_FALSE(*adopted->accept());  // And does not block.
+}
+
+TEST(Listener, AdoptsNothingElse) {
+  const auto listener = Listener::open({.host = "127.0.0.1"});
+  ASSERT_TRUE(listener);
+  EXPECT_FALSE(Listener::adopt(connect_to(listener->port()), {}));
+  EXPECT_FALSE(Listener::adopt(Fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)}, {}));
+  Fd not_yet{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const auto refused = Listener::adopt(std::move(not_yet), {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().detail.find("no listening TCP socket"), std::string::npos);
 }
 
 TEST(Listener, WritesIpv6AddressesAsUrlsDo) {
