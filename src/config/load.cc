@@ -264,7 +264,8 @@ Result<Settings> load(const Sources& sources) {
 std::string commented_file(const Settings& settings) {
   std::string out =
       "# Settings of `seedance serve`. Flags win over the environment (SEEDANCE_ and the key in\n"
-      "# capitals), the environment over this file, this file over the defaults.\n";
+      "# capitals), the environment over this file, this file over the defaults. A running server\n"
+      "# takes over the keys marked with * when it gets SIGHUP.\n";
   std::string_view group;
   for (const Key& key : keys()) {
     if (key.group != group) out += fmt::format("\n# ---- {} ----\n", key.group);
@@ -272,7 +273,8 @@ std::string commented_file(const Settings& settings) {
     const bool is_number = std::holds_alternative<std::int64_t Settings::*>(key.field);
     const std::string range =
         is_number ? fmt::format(" ({} to {})", key.least, key.most) : std::string{};
-    out += fmt::format("\n# {}{}.\n{}: {}\n", key.help, range, key.name, text_of(settings, key));
+    out += fmt::format("\n# {}{}.{}\n{}: {}\n", key.help, range, key.reload ? " *" : "", key.name,
+                       text_of(settings, key));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,6 +162,8 @@ TEST(CommentedFile, HoldsEveryKeyAndLoadsBack) {
   EXPECT_EQ(load(file(commented_file({}))), Settings{});
   for (const Key& key : keys()) {
     EXPECT_THAT(commented_file({}), HasSubstr(std::string{key.help}));
+    EXPECT_EQ(commented_file({}).find(fmt::format("*\n{}:", key.name)) != std::string::npos,
+              key.reload);
   }
 }
 

@@ -17,6 +17,11 @@ constexpr std::int64_t kDayMs = 86'400'000;
 
 using S = Settings;
 
+constexpr Key reloaded(Key key) {
+  key.reload = true;
+  return key;
+}
+
 constexpr std::array kKeys{
     Key{"model_path", "--model", kModel,
         "GGUF file to serve; of a split model, the first file; empty = the demo model that comes "
@@ -51,13 +56,14 @@ constexpr std::array kKeys{
         .group = kNetwork,
         .help = "Keys of which clients must send one; none = no key is asked for",
         .field = &S::api_keys,
-        .secret = true},
-    Key{"allowed_hosts", "--allowed-host", kNetwork,
-        "Names by which clients may reach this server, beside localhost and host; * = any",
-        &S::allowed_hosts},
-    Key{"allowed_origins", "--allowed-origin", kNetwork,
-        "Pages of other sites that may use this server (https://app.example); * = any",
-        &S::allowed_origins},
+        .secret = true,
+        .reload = true},
+    reloaded(Key{"allowed_hosts", "--allowed-host", kNetwork,
+                 "Names by which clients may reach this server, beside localhost and host; * = any",
+                 &S::allowed_hosts}),
+    reloaded(Key{"allowed_origins", "--allowed-origin", kNetwork,
+                 "Pages of other sites that may use this server (https://app.example); * = any",
+                 &S::allowed_origins}),
     Key{"data_dir", "--data-dir", kNetwork,
         "Directory for what the server keeps; empty = $XDG_DATA_HOME/seedance or "
         "~/.local/share/seedance",
@@ -77,25 +83,27 @@ constexpr std::array kKeys{
         "Bytes that the journal may take on the disk; requests beyond are refused as overloaded",
         &S::journal_max_bytes, 1 << 20, std::int64_t{1} << 46},
 
-    Key{"enable_streaming", "--enable-streaming", kDelivery,
-        "Send tokens as they are made; false = answers arrive whole, unless a request sets "
-        "merge_ms",
-        &S::enable_streaming},
-    Key{"buffer_timeout_ms", "--buffer-timeout-ms", kDelivery,
-        "Milliseconds for which tokens are gathered into one chunk; 0 = each is sent at once",
-        &S::buffer_timeout_ms, 0, 10'000},
+    reloaded(
+        Key{"enable_streaming", "--enable-streaming", kDelivery,
+            "Send tokens as they are made; false = answers arrive whole, unless a request sets "
+            "merge_ms",
+            &S::enable_streaming}),
+    reloaded(
+        Key{"buffer_timeout_ms", "--buffer-timeout-ms", kDelivery,
+            "Milliseconds for which tokens are gathered into one chunk; 0 = each is sent at once",
+            &S::buffer_timeout_ms, 0, 10'000}),
 
     Key{"edge_threads", "--edge-threads", kLimits,
         "Threads that serve connections; 0 = a quarter of the cores, at least one",
         &S::edge_threads, 0, 64},
-    Key{"max_connections", "--max-connections", kLimits, "Connections that are open at one time",
-        &S::max_connections, 1, 1'000'000},
-    Key{"max_streams_per_connection", "--max-streams-per-connection", kLimits,
-        "Streams of one WebSocket connection that are not finished", &S::max_streams_per_connection,
-        1, 65'536},
-    Key{"max_message_bytes", "--max-message-bytes", kLimits,
-        "Bytes of one request: a WebSocket message or an HTTP body", &S::max_message_bytes, 1024,
-        16'777'216},
+    reloaded(Key{"max_connections", "--max-connections", kLimits,
+                 "Connections that are open at one time", &S::max_connections, 1, 1'000'000}),
+    reloaded(Key{"max_streams_per_connection", "--max-streams-per-connection", kLimits,
+                 "Streams of one WebSocket connection that are not finished",
+                 &S::max_streams_per_connection, 1, 65'536}),
+    reloaded(Key{"max_message_bytes", "--max-message-bytes", kLimits,
+                 "Bytes of one request: a WebSocket message or an HTTP body", &S::max_message_bytes,
+                 1024, 16'777'216}),
     Key{"max_queued_streams", "--max-queued-streams", kLimits,
         "Streams that wait for the model; more are refused as overloaded", &S::max_queued_streams,
         1, 1'000'000},
@@ -117,12 +125,13 @@ constexpr std::array kKeys{
     Key{"recovery_timeout_ms", "--recovery-timeout-ms", kLimits,
         "Milliseconds that an interrupted stream waits for a new worker before it fails",
         &S::recovery_timeout_ms, 1, kDayMs},
-    Key{"stall_timeout_ms", "--stall-timeout-ms", kLimits,
-        "Milliseconds after which a connection that takes no bytes is closed", &S::stall_timeout_ms,
-        100, kDayMs},
-    Key{"drain_timeout_ms", "--drain-timeout-ms", kLimits,
+    reloaded(Key{"stall_timeout_ms", "--stall-timeout-ms", kLimits,
+                 "Milliseconds after which a connection that takes no bytes is closed",
+                 &S::stall_timeout_ms, 100, kDayMs}),
+    reloaded(Key{
+        "drain_timeout_ms", "--drain-timeout-ms", kLimits,
         "Milliseconds that running streams get to finish after SIGTERM; the journal keeps the rest",
-        &S::drain_timeout_ms, 0, kDayMs},
+        &S::drain_timeout_ms, 0, kDayMs}),
 };
 
 std::string quoted(std::string_view text) {

@@ -67,6 +67,7 @@ struct Key {
   std::int64_t least = 0;  // Of a number.
   std::int64_t most = 0;
   bool secret = false;  // Its value appears in no message.
+  bool reload = false;  // A running server takes it over on SIGHUP; else it needs a restart.
 };
 
 // In the order in which a person reads them.
