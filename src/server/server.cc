@@ -111,7 +111,7 @@ std::string Server::url() const {
 
 Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice) {
   began_ = io::now();
-  auto signals = io::StopSignals::open();
+  auto signals = io::Signals::open({SIGINT, SIGTERM});
   if (!signals) return std::unexpected(signals.error());
   if (auto added = core_->add(signals->fd(), kSignalToken); !added) return added;
   if (auto started = core_->start(began_); !started) return started;
@@ -138,7 +138,7 @@ Result<void> Server::start_edges() {
   return {};
 }
 
-Result<void> Server::serve(const io::StopSignals& signals, const OnReady& on_ready,
+Result<void> Server::serve(const io::Signals& signals, const OnReady& on_ready,
                            const OnNotice& on_notice) {
   bool reported = false;
   while (!core_->core().drained()) {

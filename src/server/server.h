@@ -65,7 +65,7 @@ class Server {
   Server(ServerConfig config, io::Listener listener, io::Wakeup core_wakeup, io::Wakeup stop);
 
   Result<void> start_edges();
-  Result<void> serve(const io::StopSignals& signals, const OnReady& on_ready,
+  Result<void> serve(const io::Signals& signals, const OnReady& on_ready,
                      const OnNotice& on_notice);
   void tell_notices(const OnNotice& on_notice);
   void stop_once();
