@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 
 #include "io/clock.h"
 #include "io/test_directory.h"
@@ -154,6 +155,57 @@ TEST_F(FileJournalTest, RemovesSegments) {
   EXPECT_TRUE(owner.append(4, 4, 2));
   EXPECT_THAT(names(), Not(Contains("0000000001.journal")));
   EXPECT_EQ(batches_in(path_), 4U);
+}
+
+// What the core does: streams come and go, old segments are copied forward and
+// removed. Whatever the moment at which it ends, the streams are all there.
+TEST_F(FileJournalTest, CarriesOutWhatAJournalAsksFor) {
+  for (const Sync sync : {Sync::none, Sync::interval, Sync::always}) {
+    const io::TestDirectory directory;
+    const JournalOptions options{.directory = directory.path(), .sync = sync, .boot = kTestBoot};
+    auto opened = open_with(options);
+    stream::Journal core{{.segment_bytes = 2000, .segments_max = 3}, opened.recovery};
+    Owner owner{std::move(opened.journal)};
+    std::map<std::uint64_t, std::uint64_t> tokens;  // By stream.
+    for (std::uint64_t round = 1; round <= 80; ++round) {
+      if (round % 10 == 1) {
+        core.put(test_state(round, 0));
+        tokens[round] = 0;
+      }
+      if (tokens.size() > 4) {
+        core.forget(test_stream(tokens.begin()->first));
+        tokens.erase(tokens.begin());
+      }
+      for (auto& [number, count] : tokens) {
+        core.put(stream::TokensRecord{.stream = test_stream(number),
+                                      .gen = {1},
+                                      .from = {count},
+                                      .tokens = test_tokens(count, 2)});
+        count += 2;
+      }
+      for (const StreamId stream : core.to_forward()) {
+        core.put(test_state(stream.low, tokens.at(stream.low)));
+      }
+      const std::uint64_t batch = core.collecting();
+      owner.journal_->append(*core.take());
+      owner.journal_->flush();
+      ASSERT_TRUE(owner.await(Written{batch}));
+      core.on_written(batch);
+      for (const std::uint32_t segment : core.removable()) owner.journal_->remove(segment);
+      owner.journal_->flush();
+    }
+    owner.journal_.reset();
+    const auto again = open_with(options);
+    EXPECT_GT(again.recovery.segments.front().first, 3U);
+    EXPECT_EQ(again.recovery.segments.back().first + 1, again.recovery.next_segment());
+    std::map<std::uint64_t, std::uint64_t> found;
+    for (const auto& stream : again.recovery.streams) {
+      const std::uint64_t count = stream.state.tokens.ids.size();
+      EXPECT_EQ(stream.state.tokens, test_tokens(0, count));
+      found[stream.state.header.stream.low] = count;
+    }
+    EXPECT_EQ(found, tokens);
+  }
 }
 
 TEST_F(FileJournalTest, CutsATornTail) {

@@ -24,6 +24,13 @@ std::optional<Sync> parse_sync(std::string_view name) {
   return std::nullopt;
 }
 
+std::uint32_t batch_bytes_extra(Sync sync) {
+  if (sync == Sync::none) return 0;
+  std::string mark;
+  stream::encode(stream::SyncRecord{}, mark);
+  return static_cast<std::uint32_t>(mark.size());
+}
+
 Result<stream::BootId> read_boot_id() {
   const auto text = io::read_file(kBootIdPath);
   if (!text) return std::unexpected(text.error());

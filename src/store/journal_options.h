@@ -24,6 +24,9 @@ enum class Sync : std::uint8_t {
 std::string_view name(Sync sync);
 std::optional<Sync> parse_sync(std::string_view name);
 
+// What is added to a batch at most: stream::JournalLimits::batch_bytes_extra.
+std::uint32_t batch_bytes_extra(Sync sync);
+
 // Of this machine; changes with every start of it.
 Result<stream::BootId> read_boot_id();
 

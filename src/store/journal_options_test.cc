@@ -14,6 +14,12 @@ TEST(JournalOptions, SyncHasNames) {
   EXPECT_EQ(parse_sync("Always"), std::nullopt);
 }
 
+TEST(JournalOptions, OnlySyncedBatchesAreMarked) {
+  EXPECT_EQ(batch_bytes_extra(Sync::none), 0U);
+  EXPECT_GT(batch_bytes_extra(Sync::interval), stream::kRecordHeaderBytes);
+  EXPECT_EQ(batch_bytes_extra(Sync::always), batch_bytes_extra(Sync::interval));
+}
+
 TEST(BootIdOfTheMachine, IsTheSameUntilItStartsAgain) {
   const auto boot = read_boot_id();
   ASSERT_TRUE(boot);

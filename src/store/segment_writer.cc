@@ -246,6 +246,7 @@ void SegmentWriter::on_synced() {
   synced_bytes_ = bytes_;
   sync_at_ = kNever;
   report(awaiting_);
+  remove_needless();
 }
 
 // In their order: records in a later segment may say that streams of an earlier one
