@@ -77,8 +77,8 @@ class Journal {
   std::vector<StreamId> to_forward();
 
   // Segments that no stream needs, whose replacements are written, oldest first. Each
-  // is named once. They must be removed in this order, behind every batch taken so
-  // far, and where batches must survive a power loss, when those are on the disk.
+  // is named once. They must be removed in this order; where batches must survive a
+  // power loss, when all that are written are on the disk.
   std::vector<std::uint32_t> removable();
 
   // Space. A stream reserves before it is accepted what it can become; what it

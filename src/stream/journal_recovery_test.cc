@@ -33,6 +33,7 @@ std::string failure(const Segments& segments, const BootId& boot = kBoot) {
 
 std::vector<std::uint64_t> token_counts(const Recovery& recovery) {
   std::vector<std::uint64_t> counts;
+  counts.reserve(recovery.streams.size());
   for (const RecoveredStream& stream : recovery.streams) {
     counts.push_back(stream.state.tokens.ids.size());
   }

@@ -201,7 +201,7 @@ TEST(Journal, CopiesNothingForwardThatFreesTooLittle) {
 TEST(Journal, ContinuesBehindWhatWasRecovered) {
   StateRecord ended = make_state(2);
   ended.ended = make_end(FinishReason::stop);
-  Recovery recovery{
+  const Recovery recovery{
       .streams = {{.state = make_state(1, 2), .segment = 4}, {.state = ended, .segment = 5}},
       .segments = {{3, 100}, {4, 200}, {5, 300}}};
   Journal journal{kSmall, recovery};
@@ -220,9 +220,10 @@ TEST(Journal, KeepsTheCountOfServerStartsInCopies) {
   StateRecord state = make_state(1, 2);
   state.server_starts = 1;
   Journal journal{{}, {.streams = {{.state = state, .segment = 1}}, .segments = {{1, 100}}}};
-  const auto starts = [&journal](StateRecord copy) {
+  const auto starts = [&journal](const StateRecord& state_now) {
+    StateRecord copy = state_now;
     copy.server_starts = 99;  // Whatever the core says.
-    journal.put(copy);
+    journal.put(std::move(copy));
     const auto records = records_of(journal.take());
     return std::get<StateRecord>(records.back()).server_starts;
   };
@@ -280,7 +281,7 @@ TEST(Journal, GivesBackWhatAForgottenStreamReserved) {
 }
 
 TEST(JournalDeathTest, WritesNothingThatTheReaderWouldRefuse) {
-  const auto with = [](auto... records) {
+  const auto with = [](const auto&... records) {
     Journal journal{{}, {}};
     journal.put(make_state(1, 1));
     (journal.put(records), ...);
