@@ -350,7 +350,8 @@ void Core::set_alarm(Stream& stream, TimePoint at) {
 }
 
 void Core::wake(Stream& stream) {
-  if (std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
+  // Without a reader the round may have no wake at all, and so no end.
+  if (stream.unread() || std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
   std::vector<EdgeId> told;
   for (const ReplyTo& reader : stream.readers) {
     if (std::ranges::find(told, reader.edge) != told.end()) continue;

@@ -54,6 +54,19 @@ TEST(Readers, WhoCameBackIsWokenWithTheOthers) {
   EXPECT_EQ(h.wakes[0].edge, EdgeId{3});
 }
 
+// The stream grew meanwhile, and nothing else did.
+TEST(Readers, WhoComesBackToAStreamThatNobodyReadIsWoken) {
+  Harness h;
+  h.start();
+  const StreamId id = h.run();
+  h.gone(id);
+  h.say(h.jobs[0], "a");
+  h.attach(id);
+  h.wakes.clear();
+  h.say(h.jobs[0], "b");
+  EXPECT_THAT(h.wakes, SizeIs(1));
+}
+
 TEST(Readers, APositionIsCheckedBeforeItIsTrusted) {
   Harness h;
   h.start();
