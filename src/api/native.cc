@@ -113,9 +113,7 @@ void read_input(Fields& fields, text::PromptInput& input) {
   }
 }
 
-// Of a stream whose client can come back, which is what this protocol is for.
 void read_detach(Fields& fields, core::Detach& detach) {
-  detach = core::Detach::keep;
   const auto text = fields.text("detach", kModelBytesMax);
   if (!text) return;
   if (*text != "keep" && *text != "cancel") {

@@ -125,6 +125,7 @@ class NativeView {
                   std::size_t bytes_max) const;
 
   const std::string& id() const { return id_; }
+  ChunkExtras with() const { return with_; }
 
  private:
   void append_json_chunk(const stream::TokenLog& log, Offset from, Offset to,

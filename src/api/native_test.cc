@@ -44,7 +44,7 @@ TEST(ParseInfer, TakesDefaults) {
   EXPECT_FALSE(request.request.seeded);
   EXPECT_EQ(request.request.max_tokens, std::nullopt);
   EXPECT_EQ(request.request.deadline, std::nullopt);
-  EXPECT_EQ(request.request.detach, core::Detach::keep) << "its client can come back";
+  EXPECT_EQ(request.request.detach, core::Detach::automatic);
   EXPECT_EQ(request.request.key, "");
   EXPECT_EQ(request.request.surface, core::Surface::native);
   EXPECT_EQ(request.options, NativeOptions{});
