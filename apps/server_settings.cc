@@ -75,7 +75,8 @@ Result<std::optional<server::JournalSpec>> journal_spec(const config::Settings& 
       .files = {.directory = journal_directory(settings),
                 .sync = *sync,
                 .sync_interval = ms(settings.journal_sync_interval_ms)},
-      .limits = {.bytes_max = static_cast<std::uint64_t>(settings.journal_max_bytes)}};
+      .limits = {.bytes_max = static_cast<std::uint64_t>(settings.journal_max_bytes),
+                 .batch_bytes_extra = *sync == store::Sync::none ? 0 : stream::kSyncRecordBytes}};
 }
 
 }  // namespace
