@@ -78,7 +78,7 @@ class FileJournalTest : public testing::Test {
 TEST_F(FileJournalTest, GoesOnWhereItEnded) {
   for (const Sync sync : {Sync::none, Sync::interval, Sync::always}) {
     const io::TestDirectory directory;
-    JournalOptions options{.directory = directory.path() + "/a/b", .sync = sync};
+    const JournalOptions options{.directory = directory.path() + "/a/b", .sync = sync};
     auto first = FileJournal::open(options);
     ASSERT_TRUE(first);
     EXPECT_TRUE(first->recovery.streams.empty());
@@ -208,6 +208,22 @@ TEST_F(FileJournalTest, CarriesOutWhatAJournalAsksFor) {
   }
 }
 
+// A mark says that all before its segment is on the disk.
+TEST_F(FileJournalTest, BringsWhatItFindsToTheDiskBeforeItMarksAnything) {
+  Owner owner{open().journal};
+  EXPECT_TRUE(owner.append(1, 2, 1));
+  EXPECT_TRUE(owner.append(3, 4, 2));
+  owner.journal_.reset();
+  for (const Sync sync : {Sync::none, Sync::interval, Sync::always}) {
+    auto files = std::make_unique<FaultyFiles>();
+    const FaultyFiles& disk = *files;
+    JournalOptions options = this->options();
+    options.sync = sync;
+    const auto opened = open_with(options, std::move(files));
+    EXPECT_EQ(disk.syncs(), sync == Sync::none ? 0U : 2U);
+  }
+}
+
 TEST_F(FileJournalTest, CutsATornTail) {
   Owner owner{open().journal};
   EXPECT_TRUE(owner.append(1, 4, 1));
@@ -311,7 +327,7 @@ TEST_F(FileJournalTest, ClosingOnAFullDiskSaysWhatIsMissing) {
 TEST_F(FileJournalTest, AFailureAtTheStartChangesNothingThatCounts) {
   for (std::uint64_t failing = 0;; ++failing) {
     const io::TestDirectory directory;
-    JournalOptions options{
+    const JournalOptions options{
         .directory = directory.path(), .sync = Sync::interval, .boot = kTestBoot};
     Owner owner{open_with(options).journal};
     ASSERT_TRUE(owner.append(1, 3, 1));

@@ -79,7 +79,7 @@ Result<JournalContents> read_journal(const std::string& directory, const stream:
   const auto names = io::list_directory(directory);
   if (!names) return std::unexpected(names.error());
   for (const std::string& name : *names) {
-    if (is_leftover(name)) contents.leftovers.push_back(directory + "/" + name);
+    if (is_leftover(name)) contents.leftovers.push_back(fmt::format("{}/{}", directory, name));
   }
   contents.ended = std::ranges::binary_search(*names, kEnded);
 

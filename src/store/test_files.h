@@ -7,7 +7,9 @@
 
 #include <array>
 #include <cstdint>
+#include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,9 +48,14 @@ class FaultyFiles final : public io::FileSystem {
   std::uint64_t failed_syncs() const { return failed_syncs_; }
   std::uint64_t writes() const { return writes_; }
 
-  // What was not synced reads as zeros, or is cut off.
+  // What was not synced reads as zeros, or is cut off; names that were not, are as before.
   enum class Loss { zeros, cut };
   void lose_power(Loss loss) {
+    for (const auto& [path, before] : renamed_) {
+      if (before) std::ofstream{path} << *before;
+      if (!before) ::unlink(path.c_str());
+      synced_.erase(path);
+    }
     for (const auto& [path, bytes] : synced_) {
       if (loss == Loss::zeros) zero_behind(path, bytes);
       if (loss == Loss::cut) SEEDANCE_CHECK(::truncate(path.c_str(), signed_size(bytes)) == 0, "");
@@ -77,7 +84,7 @@ class FaultyFiles final : public io::FileSystem {
     bytes.resize(std::min(bytes.size(), bytes_max_));
     if (fails_now) bytes.resize(harm_ == Harm::half ? bytes.size() / 2 : 0);
     const std::array<std::string_view, 1> one{bytes};
-    const auto taken = bytes.empty() ? Result<std::size_t>{0} : files_.write(file, one);
+    auto taken = bytes.empty() ? Result<std::size_t>{0} : files_.write(file, one);
     if (fails_now) return no_space(file.path);
     return taken;
   }
@@ -98,8 +105,11 @@ class FaultyFiles final : public io::FileSystem {
   void reserve(const io::File&, std::uint64_t) override {}
   Result<void> rename(const std::string& from, const std::string& to) override {
     if (fails(false) && harm_ == Harm::nothing) return no_space(to);
+    const auto before = io::read_file(to);
     auto done = files_.rename(from, to);
     if (done) {
+      renamed_.try_emplace(to,
+                           before ? std::optional{before->substr(0, synced_[to])} : std::nullopt);
       synced_[to] = synced_[from];
       synced_.erase(from);
     }
@@ -115,6 +125,7 @@ class FaultyFiles final : public io::FileSystem {
   }
   Result<void> sync_directory(const std::string& path) override {
     if (fails(fail_syncs_)) return no_space(path);
+    renamed_.clear();
     return {};
   }
 
@@ -159,6 +170,8 @@ class FaultyFiles final : public io::FileSystem {
   std::uint64_t failed_syncs_ = 0;
   std::uint64_t writes_ = 0;
   std::map<std::string, std::uint64_t> synced_;  // Bytes on the disk, by path.
+  // Since the last sync of the directory: what had the name before.
+  std::map<std::string, std::optional<std::string>> renamed_;
 };
 
 }  // namespace seedance::store
