@@ -10,6 +10,12 @@ namespace seedance::server {
 
 using Flow = io::Moved::Flow;
 
+namespace {
+
+constexpr std::size_t kFarewellBytesMax = 4096;
+
+}  // namespace
+
 void Rendering::clear() {
   bytes.clear();
   fixed = 0;
@@ -42,7 +48,7 @@ void Connection::on_ready(const io::Ready& ready, Scratch& scratch, TimePoint no
 
 void Connection::on_time(TimePoint now) {
   if (closed_) return;
-  if (now >= stalled_at_) return close();
+  if (now >= stalled_at_) return part(Session::Farewell::stalled, now);
   session_->on_time(now);
 }
 
@@ -129,6 +135,17 @@ void Connection::keep(Rendering& out, std::size_t sent) {
     }
   }
   unsent_.assign(out.bytes, sent, end - sent);
+}
+
+void Connection::part(Session::Farewell why, TimePoint now) {
+  if (closed_) return;
+  session_->on_farewell(why, now);
+  Rendering out;
+  out.bytes = std::move(unsent_);  // The rest of a frame first, or nothing could be read.
+  out.fixed = out.bytes.size();
+  if (!half_closed_) session_->render(out, kFarewellBytesMax, now);
+  if (!out.bytes.empty()) counters_->bytes_sent.add(io::send(socket_, out.bytes).bytes);
+  close();
 }
 
 void Connection::close() {

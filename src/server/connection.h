@@ -27,7 +27,8 @@ struct Scratch {
 // Belongs to the thread of its edge, which calls flush() after everything else.
 class Connection {
  public:
-  // Closed when its socket took nothing for `stall_timeout` with bytes to send.
+  // Told so and closed when its socket took nothing for `stall_timeout` with bytes
+  // to send.
   Connection(ConnectionId id, io::Fd socket, std::unique_ptr<Session> session,
              Duration stall_timeout, Counters& counters);
   ~Connection();
@@ -45,6 +46,10 @@ class Connection {
   // Reads what the session did not want before, renders and sends until there
   // is nothing left or the socket is full.
   void flush(Scratch& scratch, std::size_t bytes_max, TimePoint now);
+
+  // Closes now, with one try to say why: the socket may take a few bytes where it
+  // takes no more that matter.
+  void part(Session::Farewell why, TimePoint now);
 
   bool closed() const { return closed_; }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -27,6 +28,7 @@ struct Trace {
   bool ended = false;
   bool blocked = false;
   int gone = 0;
+  std::optional<Session::Farewell> farewell;
   Session::Ending ending = Session::Ending::open;
 };
 
@@ -49,6 +51,7 @@ class FrameSession final : public Session {
   void on_blocked(TimePoint) override { trace_.blocked = true; }
   void on_unblocked(TimePoint) override { trace_.blocked = false; }
   void on_drain(TimePoint) override {}
+  void on_farewell(Farewell why, TimePoint) override { trace_.farewell = why; }
   void render(Rendering& out, std::size_t bytes_max, TimePoint) override {
     out.bytes += std::exchange(trace_.answer, {});
     out.fixed = out.bytes.size();
@@ -164,9 +167,36 @@ TEST_F(ConnectionTest, AReaderThatNeverReadsIsGivenUp) {
   EXPECT_EQ(connection_->deadline(), kNow + std::chrono::seconds{60});
   connection_->on_time(kNow + std::chrono::seconds{59});
   EXPECT_FALSE(connection_->closed());
+  EXPECT_EQ(trace_.farewell, std::nullopt);
   connection_->on_time(kNow + std::chrono::seconds{60});
   EXPECT_TRUE(connection_->closed());
+  EXPECT_EQ(trace_.farewell, Session::Farewell::stalled);
   EXPECT_EQ(trace_.gone, 1);
+}
+
+// The peer took some bytes, but too few for the poller to speak of it.
+TEST_F(ConnectionTest, WhoeverIsGivenUpIsToldSoBehindTheFrameThatWentInPart) {
+  trace_.log_end = kEndless;
+  flush();
+  ASSERT_TRUE(trace_.blocked);
+  std::string got = drain();
+  trace_.log_end = trace_.cursor.next.value;  // The farewell is all that there is.
+  trace_.answer = "farewell";
+  connection_->part(Session::Farewell::stalled, kNow);
+  EXPECT_TRUE(connection_->closed());
+  got += drain();
+  std::string expected;
+  for (std::uint64_t i = 0; i < trace_.cursor.next.value; ++i) expected += frame_of(i);
+  EXPECT_EQ(got, expected + "farewell");
+}
+
+TEST_F(ConnectionTest, WhoeverTakesNothingIsClosedAllTheSame) {
+  trace_.log_end = kEndless;
+  flush();
+  trace_.answer = "farewell";
+  connection_->part(Session::Farewell::restart, kNow);
+  EXPECT_TRUE(connection_->closed());
+  EXPECT_EQ(trace_.farewell, Session::Farewell::restart);
 }
 
 TEST_F(ConnectionTest, ReadsOnlyWhatTheSessionWants) {

@@ -1,7 +1,9 @@
 #include "server/context.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "api/digest.h"
 #include "io/clock.h"
 
 namespace seedance::server {
@@ -13,21 +15,41 @@ std::int64_t Board::streams_active() const {
 
 std::optional<Problem> EdgeContext::submit(StreamId stream, const core::ReplyTo& reply_to,
                                            core::GenerateRequest request) {
-  const bool posted = core.try_post(core::Submit{.reply_to = reply_to,
-                                                 .principal = {},
-                                                 .stream = stream,
-                                                 .entropy = entropy.number(),
-                                                 .wall = io::wall_now(),
-                                                 .request = std::move(request)});
-  if (posted) return std::nullopt;
+  const stream::Sha256 body = request.key.empty() ? stream::Sha256{} : api::digest_of(request);
+  return ask(core::Submit{.reply_to = reply_to,
+                          .principal = {},
+                          .stream = stream,
+                          .entropy = entropy.number(),
+                          .wall = io::wall_now(),
+                          .body = body,
+                          .request = std::move(request)});
+}
+
+std::optional<Problem> EdgeContext::ask(core::Message message) {
+  if (core.try_post(std::move(message))) return std::nullopt;
   return Problem{.code = ErrorCode::overloaded,
                  .message = "too many requests at once; try again in a moment",
                  .retry_after_ms = 1000};
 }
 
-void EdgeContext::give_up(StreamId stream) {
-  readers.erase(stream);
-  core.post(core::ReaderGone{stream});
+void EdgeContext::begin_reading(StreamId stream, ConnectionId connection) {
+  readers.emplace(stream, connection);
+}
+
+void EdgeContext::end_reading(StreamId stream, ConnectionId connection) {
+  const auto [begin, end] = readers.equal_range(stream);
+  const auto one =
+      std::find(begin, end, std::pair<const StreamId, ConnectionId>{stream, connection});
+  if (one != end) readers.erase(one);
+}
+
+void EdgeContext::give_up(const core::ReplyTo& reader) {
+  core.post(core::ReaderGone{reader});
+}
+
+void EdgeContext::check(api::DeliveryCheck& check, const api::Rendered& rendered, Offset total) {
+  if (!check.on_rendered(rendered)) counters.seq_gaps.add();
+  if (rendered.done && !check.complete(total)) counters.frame_losses.add();
 }
 
 }  // namespace seedance::server

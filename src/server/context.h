@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/delivery.h"
 #include "auth/keys.h"
 #include "auth/origins.h"
 #include "base/id.h"
@@ -56,13 +57,24 @@ struct EdgeContext {
   core::EdgeId edge;
   bool draining = false;  // New connections are answered, but start nothing.
   io::Entropy entropy = {};
-  std::unordered_map<StreamId, ConnectionId> readers = {};  // Who is to be woken for which log.
+  // Who is to be woken for which log: an entry for each reader.
+  std::unordered_multimap<StreamId, ConnectionId> readers = {};
 
   // Sends the request to the core, or says why not.
   std::optional<Problem> submit(StreamId stream, const core::ReplyTo& reply_to,
                                 core::GenerateRequest request);
-  // Nobody here reads the stream any more.
-  void give_up(StreamId stream);
+  std::optional<Problem> ask(core::Message message);
+
+  // A reader on the connection is to be woken for the stream's log; not any more.
+  void begin_reading(StreamId stream, ConnectionId connection);
+  void end_reading(StreamId stream, ConnectionId connection);
+
+  // Whoever asked so reads no more.
+  void give_up(const core::ReplyTo& reader);
+
+  // Counts what a reader should not have been told, or should have been told.
+  // `total` is looked at when the end was rendered.
+  void check(api::DeliveryCheck& check, const api::Rendered& rendered, Offset total);
 };
 
 }  // namespace seedance::server

@@ -12,6 +12,24 @@ void Counters::count_request(Route route, int status) {
   requests.at(static_cast<std::size_t>(route)).at(static_cast<std::size_t>(status / 100)).add();
 }
 
+void Counters::count_resume(ResumeCause cause) {
+  resumes.at(static_cast<std::size_t>(cause)).add();
+}
+
+namespace {
+
+void append_resumes(std::string& out, const Counters& counters) {
+  constexpr std::string_view kName = "seedance_resumes_total";
+  constexpr std::array<std::string_view, kResumeCauseCount> kCauses{"native", "sse", "key"};
+  observe::append_family(out, kName, "Readers that came to a stream that was there.", "counter");
+  for (std::size_t i = 0; i < kCauses.size(); ++i) {
+    const std::array labels{observe::Label{"cause", kCauses.at(i)}};
+    observe::append_sample(out, kName, labels, static_cast<double>(counters.resumes.at(i).value()));
+  }
+}
+
+}  // namespace
+
 void append_text(std::string& out, const Counters& counters) {
   append_gauge(out, "seedance_connections_open", "Client connections.",
                static_cast<double>(counters.connections_open.value()));
@@ -31,6 +49,13 @@ void append_text(std::string& out, const Counters& counters) {
                  counters.sends_blocked.value());
   append_counter(out, "seedance_websocket_messages_received_total", "Messages from clients.",
                  counters.messages_received.value());
+  append_counter(out, "seedance_seq_gap_total",
+                 "Chunks that did not begin where the one before ended: a fault of the server.",
+                 counters.seq_gaps.value());
+  append_counter(out, "seedance_frame_loss_total",
+                 "Ends that were told without every token: a fault of the server.",
+                 counters.frame_losses.value());
+  append_resumes(out, counters);
 
   constexpr std::string_view kName = "seedance_http_requests_total";
   observe::append_family(out, kName, "HTTP requests by route and kind of status.", "counter");

@@ -3,12 +3,21 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "observe/metric.h"
 #include "server/route.h"
 
 namespace seedance::server {
+
+// How a reader came to a stream that was there.
+enum class ResumeCause : std::uint8_t {
+  native,  // RESUME.
+  sse,     // GET /v1/streams/{id}.
+  key,     // A request with the idempotency key of an earlier one.
+};
+inline constexpr std::size_t kResumeCauseCount = 3;
 
 // Any thread counts and reads.
 struct Counters {
@@ -22,10 +31,17 @@ struct Counters {
   observe::SharedCounter sends_blocked;  // ... and those that could not send all.
   observe::SharedCounter messages_received;
 
+  // What the self-check of every reader found. Both stay 0.
+  observe::SharedCounter seq_gaps;      // A chunk did not begin where the one before it ended.
+  observe::SharedCounter frame_losses;  // A stream's end was told without all of its tokens.
+
+  std::array<observe::SharedCounter, kResumeCauseCount> resumes;
+
   // Answers by route and by the first digit of their status.
   std::array<std::array<observe::SharedCounter, 6>, kRouteCount> requests;
 
   void count_request(Route route, int status);
+  void count_resume(ResumeCause cause);
 };
 
 // Prometheus text of all of them, as seedance_*.

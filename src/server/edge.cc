@@ -65,6 +65,10 @@ void Edge::run() {
     expire(now);
     flush(now);
   }
+  const TimePoint now = io::now();
+  for (const auto& [id, connection] : connections_) {
+    connection->part(Session::Farewell::restart, now);
+  }
   connections_.clear();
 }
 
@@ -93,9 +97,10 @@ void Edge::on(core::Reply& reply, TimePoint now) {
 
 void Edge::on(core::Wake& wake, TimePoint) {
   for (const StreamId stream : wake.streams) {
-    const auto reader = context_->readers.find(stream);
-    if (reader == context_->readers.end()) continue;
-    if (Connection* connection = find(reader->second)) list(*connection);
+    const auto [begin, end] = context_->readers.equal_range(stream);
+    for (auto reader = begin; reader != end; ++reader) {
+      if (Connection* connection = find(reader->second)) list(*connection);
+    }
   }
 }
 
@@ -119,9 +124,14 @@ void Edge::on(DrainEdge&, TimePoint now) {
   }
 }
 
-void Edge::on(FinishEdge& finish, TimePoint) {
+void Edge::on(FinishEdge& finish, TimePoint now) {
   finishing_ = true;
   finish_by_ = finish.by;
+  flush(now);  // What ended meanwhile is told first.
+  for (const auto& [id, connection] : connections_) {
+    connection->session().on_farewell(Session::Farewell::restart, now);
+    list(*connection);
+  }
 }
 
 void Edge::accept(TimePoint now) {

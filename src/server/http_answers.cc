@@ -1,9 +1,12 @@
 // The part of HttpSession that decides what a request gets.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
+#include "api/native.h"
+#include "api/streams.h"
 #include "auth/keys.h"
 #include "io/clock.h"
 #include "server/http_session.h"
@@ -20,23 +23,12 @@ constexpr std::string_view kMetrics = "text/plain; version=0.0.4; charset=utf-8"
 constexpr std::string_view kHtml = "text/html; charset=utf-8";
 constexpr Duration kLinger = std::chrono::seconds{2};
 
-// Null for bytes that are no percent-encoding.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned value = 0;
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) return std::nullopt;
-    out += static_cast<char>(value);
-    i += 2;
-  }
-  return out;
+// The client's name for what it asks for: nothing when it is none.
+std::optional<std::string> idempotency_key(std::string_view value) {
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (value.empty() || value.size() > api::kKeyBytesMax) return std::nullopt;
+  if (!std::ranges::all_of(value, is_printable)) return std::nullopt;
+  return std::string{value};
 }
 
 std::string retry_after_seconds(std::uint32_t milliseconds) {
@@ -105,7 +97,8 @@ void HttpSession::preflight(const wire::HttpRequest& request) {
     const auto wanted = request.header("Access-Control-Request-Headers");
     fields.push_back({"Access-Control-Allow-Methods", routed_.allow});
     fields.push_back(
-        {"Access-Control-Allow-Headers", wanted.value_or("authorization, content-type")});
+        {"Access-Control-Allow-Headers",
+         wanted.value_or("authorization, content-type, idempotency-key, last-event-id")});
     fields.push_back({"Access-Control-Max-Age", "600"});
   }
   append_head(204, fields);
@@ -140,6 +133,10 @@ void HttpSession::serve(const wire::HttpRequest& request, TimePoint now) {
     case Route::chat:
     case Route::completions:
       return generate(request);
+    case Route::streams:
+      return serve_streams();
+    case Route::stream:
+      return serve_stream(request);
     case Route::websocket:
       return upgrade(request, now);
     case Route::unknown:
@@ -158,7 +155,7 @@ void HttpSession::serve_models() {
 }
 
 void HttpSession::serve_model() {
-  const std::string name = percent_decoded(routed_.argument).value_or("");
+  const std::string name = api::percent_decoded(routed_.argument).value_or("");
   const auto found = std::ranges::find_if(context_.board.models, [&](const ModelNames& model) {
     return name == model.name || name == model.full_name;
   });
@@ -174,6 +171,7 @@ void HttpSession::serve_metrics() {
                         context_.board.ready ? 1 : 0);
   core::append_text(body, *context_.board.stats);
   append_text(body, context_.counters);
+  if (context_.board.journal != nullptr) append_text(body, *context_.board.journal);
   respond(200, {kMetrics, body});
 }
 
@@ -187,18 +185,66 @@ void HttpSession::generate(const wire::HttpRequest& request) {
   };
   auto problem = routed_.route == Route::chat ? read(api::parse_chat(request.body))
                                               : read(api::parse_completion(request.body));
+  if (const auto key = request.header("Idempotency-Key"); key && !problem) {
+    if (auto name = idempotency_key(*key)) {
+      generation.key = *std::move(name);
+    } else {
+      problem = {.code = ErrorCode::invalid_request,
+                 .message = fmt::format("\"Idempotency-Key\" must be 1 to {} characters of "
+                                        "printable ASCII.",
+                                        api::kKeyBytesMax),
+                 .param = "Idempotency-Key"};
+    }
+  }
   if (!problem) {
-    stream_ = context_.entropy.stream_id(io::wall_now());
-    problem = context_.submit(
-        stream_, {.edge = context_.edge, .connection = connection_, .request = ++request_},
-        std::move(generation));
+    ++request_;
+    const StreamId stream = context_.entropy.stream_id(io::wall_now());
+    problem = context_.submit(stream, reply_to(), std::move(generation));
   }
   if (problem) return refuse(*problem);
+  state_ = State::asked;
+  reader_ = true;
+}
+
+void HttpSession::serve_streams() {
+  ++request_;
+  ask(core::ListStreams{.reply_to = reply_to(), .principal = {}});
+}
+
+void HttpSession::serve_stream(const wire::HttpRequest& request) {
+  const auto stream = parse_stream_id(api::percent_decoded(routed_.argument).value_or(""));
+  if (!stream) {
+    return refuse({.code = ErrorCode::stream_not_found,
+                   .message = "there is no such stream: ids are st_ and 26 characters"});
+  }
+  ++request_;
+  if (request.method == "DELETE") {
+    return ask(core::CancelStream{.reply_to = reply_to(), .principal = {}, .stream = *stream});
+  }
+  const std::string_view target = request.target;
+  const std::size_t path_bytes = request.path().size();
+  const auto query =
+      api::parse_stream_query(*stream, target.substr(std::min(path_bytes + 1, target.size())),
+                              request.header("Last-Event-ID").value_or(""));
+  if (!query) return refuse(query.error());
+  ask(core::Attach{.reply_to = reply_to(),
+                   .principal = {},
+                   .stream = *stream,
+                   .from = query->from,
+                   .epoch = query->epoch});
+  options_ = *query;
+  reader_ = state_ == State::asked;
+}
+
+// What on_reply() answers.
+void HttpSession::ask(core::Message message) {
+  if (const auto problem = context_.ask(std::move(message))) return refuse(*problem);
   state_ = State::asked;
 }
 
 bool HttpSession::wants_stream() const {
-  return std::visit([](const auto& options) { return options.stream; }, options_);
+  const auto* chat = std::get_if<api::ChatOptions>(&options_);
+  return chat != nullptr ? chat->stream : std::get<api::CompletionOptions>(options_).stream;
 }
 
 void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
@@ -231,8 +277,11 @@ void HttpSession::append_head(int status, std::vector<wire::HttpField>& fields) 
   }
   if (!cors_origin_.empty()) {
     fields.push_back({"Access-Control-Allow-Origin", cors_origin_});
+    fields.push_back({"Access-Control-Expose-Headers", "Retry-After, Seedance-Stream"});
     fields.push_back({"Vary", "Origin"});
   }
+  const std::string stream = answer_ ? to_text(answer_->head.stream) : "";
+  if (answer_) fields.push_back({"Seedance-Stream", stream});
   wire::append_response_head(output_, status, fields);
   context_.counters.count_request(routed_.route, status);
 }

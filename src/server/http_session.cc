@@ -1,6 +1,7 @@
 #include "server/http_session.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "base/bytes.h"
@@ -10,6 +11,7 @@ namespace {
 
 // How long a refused client may go on sending what nobody reads.
 constexpr Duration kLinger = std::chrono::seconds{2};
+constexpr std::uint32_t kRetryAfterMs = 1000;
 // Of a streamed answer, rendered at once.
 constexpr std::size_t kPieceBytesMax = std::size_t{16} << 10;
 
@@ -81,7 +83,7 @@ void HttpSession::on_request(const wire::HttpRequest& request, TimePoint now) {
 
 // The answer is complete; the next request may be read.
 void HttpSession::complete(TimePoint now) {
-  answer_.reset();
+  end_reading();
   state_ = keep_alive_ && !draining_ ? State::reading : State::finished;
   served_ = true;
   deadline_ = now + context_.config.limits.keep_alive_timeout;
@@ -95,8 +97,10 @@ void HttpSession::on_end(TimePoint now) {
 }
 
 void HttpSession::on_gone() {
-  if (waits()) context_.give_up(stream_);
-  if (waits()) state_ = State::dropped;
+  if (!waits()) return;
+  if (reader_) context_.give_up(reply_to());
+  end_reading();
+  state_ = State::dropped;
 }
 
 void HttpSession::on_time(TimePoint now) {
@@ -132,6 +136,21 @@ void HttpSession::on_drain(TimePoint) {
   if (idle && served_) state_ = State::finished;
 }
 
+void HttpSession::on_farewell(Farewell why, TimePoint) {
+  if (why == Farewell::stalled) return on_gone();
+  keep_alive_ = false;
+  // Nothing is said to the core: what becomes of the stream is the journal's.
+  if (state_ == State::asked || state_ == State::collecting) {
+    refuse({.code = ErrorCode::overloaded,
+            .message = "the server is shutting down; ask again in a moment",
+            .retry_after_ms = kRetryAfterMs});
+  }
+  // A streamed answer ends in the middle of its body, so that nobody takes it for whole. The
+  // first request of a connection may be on its way: it gets its answer.
+  if ((state_ == State::reading && served_) || waits()) state_ = State::finished;
+  end_reading();
+}
+
 HttpSession::Ending HttpSession::ending() const {
   switch (state_) {
     case State::refused:
@@ -156,22 +175,89 @@ bool HttpSession::waits() const {
   return state_ == State::asked || state_ == State::collecting || state_ == State::streaming;
 }
 
+core::ReplyTo HttpSession::reply_to() const {
+  return {.edge = context_.edge, .connection = connection_, .request = request_};
+}
+
 void HttpSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) {
   if (state_ != State::asked || request != request_) return;
   if (const auto* accepted = std::get_if<core::Accepted>(&body)) {
-    on_accepted(*accepted, now);
-  } else if (const auto* refused = std::get_if<core::Refused>(&body)) {
-    refuse(refused->problem);
-    complete(now);
+    return on_accepted(*accepted, now);
   }
+  if (const auto* resumed = std::get_if<core::Resumed>(&body)) return on_resumed(*resumed, now);
+  if (const auto* refused = std::get_if<core::Refused>(&body)) {
+    refuse(refused->problem);
+  } else if (const auto* list = std::get_if<core::StreamList>(&body)) {
+    respond_json(api::streams_answer(*list));
+  } else {
+    respond_json(api::cancelled_answer(std::get<core::CancelDone>(body).stream));
+  }
+  complete(now);
 }
 
 void HttpSession::on_accepted(const core::Accepted& accepted, TimePoint now) {
-  context_.readers[stream_] = connection_;
-  answer_.emplace(Answer{.log = accepted.log, .head = api::AnswerHead{accepted}});
+  if (accepted.attached) context_.counters.count_resume(ResumeCause::key);
+  begin_reading(accepted, Offset{0});
   state_ = State::collecting;
   if (!wants_stream()) return;
+  const api::BodyFraming framing = begin_events(now);
+  if (const auto* chat = std::get_if<api::ChatOptions>(&options_)) {
+    show(*chat, framing);
+  } else {
+    show(std::get<api::CompletionOptions>(options_), framing);
+  }
+}
 
+void HttpSession::on_resumed(const core::Resumed& resumed, TimePoint now) {
+  const auto& query = std::get<api::StreamQuery>(options_);
+  if (const auto problem = api::why_not_shown(query, resumed)) {
+    context_.give_up(reply_to());
+    refuse(*problem);
+    return complete(now);
+  }
+  context_.counters.count_resume(ResumeCause::sse);
+  const core::Accepted& stream = resumed.stream;
+  begin_reading(stream, resumed.from);
+  const api::BodyFraming framing = begin_events(now);
+  if (head_only_) {
+    context_.give_up(reply_to());
+    return complete(now);
+  }
+  // Without pieces there is no name for a token.
+  const bool logprobs = stream.log->with_logprobs() && stream.pieces;
+  switch (query.as.value_or(stream.surface)) {
+    case core::Surface::native:
+      answer_->view.emplace<api::NativeSseView>(resumed, query.with, framing);
+      break;
+    case core::Surface::chat:
+      return show(
+          api::ChatOptions{
+              .stream = true, .include_usage = stream.include_usage, .logprobs = logprobs},
+          framing);
+    case core::Surface::completions:
+      return show(
+          api::CompletionOptions{
+              .stream = true, .include_usage = stream.include_usage, .logprobs = logprobs},
+          framing);
+  }
+}
+
+void HttpSession::begin_reading(const core::Accepted& accepted, Offset from) {
+  answer_.emplace(Answer{.log = accepted.log,
+                         .head = api::AnswerHead{accepted},
+                         .cursor = {.next = from},
+                         .check = api::DeliveryCheck{from}});
+  context_.begin_reading(accepted.stream, connection_);
+}
+
+void HttpSession::end_reading() {
+  if (answer_) context_.end_reading(answer_->head.stream, connection_);
+  answer_.reset();
+  reader_ = false;
+}
+
+// The head of a streamed answer. What follows is to be given to a view.
+api::BodyFraming HttpSession::begin_events(TimePoint now) {
   state_ = State::streaming;
   silent_since_ = now;
   render_at_ = context_.config.streaming ? now : kNever;
@@ -184,13 +270,15 @@ void HttpSession::on_accepted(const core::Accepted& accepted, TimePoint now) {
     fields.push_back({"Transfer-Encoding", "chunked"});
   }
   append_head(200, fields);
-  const auto framing = http_1_0_ ? api::BodyFraming::until_close : api::BodyFraming::chunked;
-  if (const auto* chat = std::get_if<api::ChatOptions>(&options_)) {
-    answer_->view.emplace<api::ChatSseView>(answer_->head, *chat, framing);
-  } else {
-    answer_->view.emplace<api::CompletionSseView>(
-        answer_->head, std::get<api::CompletionOptions>(options_), framing);
-  }
+  return http_1_0_ ? api::BodyFraming::until_close : api::BodyFraming::chunked;
+}
+
+void HttpSession::show(const api::ChatOptions& options, api::BodyFraming framing) {
+  answer_->view.emplace<api::ChatSseView>(answer_->head, options, framing);
+}
+
+void HttpSession::show(const api::CompletionOptions& options, api::BodyFraming framing) {
+  answer_->view.emplace<api::CompletionSseView>(answer_->head, options, framing);
 }
 
 void HttpSession::render(Rendering& out, std::size_t bytes_max, TimePoint now) {
@@ -198,7 +286,6 @@ void HttpSession::render(Rendering& out, std::size_t bytes_max, TimePoint now) {
   if (state_ == State::streaming && out.bytes.size() < bytes_max) {
     render_stream(out.bytes, std::min(bytes_max, kPieceBytesMax), now);
   } else if (state_ == State::collecting && answer_->log->head().done) {
-    context_.readers.erase(stream_);
     if (const auto* chat = std::get_if<api::ChatOptions>(&options_)) {
       respond_json(api::chat_answer(answer_->head, *chat, *answer_->log));
     } else {
@@ -215,17 +302,20 @@ void HttpSession::render_stream(std::string& out, std::size_t bytes_max, TimePoi
   const stream::TokenLog& log = *answer_->log;
   if (now < render_at_ && !log.head().done) return;
   const std::size_t before = out.size();
-  if (auto* chat = std::get_if<api::ChatSseView>(&answer_->view)) {
-    chat->render(log, answer_->cursor, out, bytes_max);
-  } else {
-    std::get<api::CompletionSseView>(answer_->view).render(log, answer_->cursor, out, bytes_max);
-  }
+  const auto rendered = std::visit(
+      [&]<typename View>(View& view) -> api::Rendered {
+        if constexpr (std::is_same_v<View, std::monostate>) {
+          return {};
+        } else {
+          return view.render(log, answer_->cursor, out, bytes_max);
+        }
+      },
+      answer_->view);
+  context_.check(answer_->check, rendered, log.head().end);
   if (out.size() == before) return;
   silent_since_ = now;
   render_at_ = now + context_.config.merge;
-  if (!answer_->cursor.done) return;
-  context_.readers.erase(stream_);
-  complete(now);
+  if (answer_->cursor.done) complete(now);
 }
 
 void HttpSession::on_sent(TimePoint now) {

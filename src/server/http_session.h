@@ -12,7 +12,10 @@
 
 #include "api/chat.h"
 #include "api/completions.h"
+#include "api/delivery.h"
+#include "api/native_sse.h"
 #include "api/openai.h"
+#include "api/streams.h"
 #include "base/id.h"
 #include "server/context.h"
 #include "server/route.h"
@@ -38,6 +41,7 @@ class HttpSession final : public Session {
   void on_blocked(TimePoint) override { blocked_ = true; }
   void on_unblocked(TimePoint) override { blocked_ = false; }
   void on_drain(TimePoint now) override;
+  void on_farewell(Farewell why, TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame&) override {}
   void on_sent(TimePoint now) override;
@@ -48,7 +52,7 @@ class HttpSession final : public Session {
  private:
   enum class State : std::uint8_t {
     reading,     // The next request, or waiting for one.
-    asked,       // The core decides about the stream.
+    asked,       // The core decides about the stream, or answers about streams.
     collecting,  // The answer is sent when the stream ends.
     streaming,   // The answer is sent as the stream grows.
     refused,     // What still comes is of no interest; the answer must not be lost by a reset.
@@ -61,9 +65,12 @@ class HttpSession final : public Session {
     std::shared_ptr<const stream::TokenLog> log;  // Shared with the core, which writes it.
     api::AnswerHead head;
     stream::Cursor cursor = {};
-    std::variant<std::monostate, api::ChatSseView, api::CompletionSseView> view = {};
+    api::DeliveryCheck check{};
+    std::variant<std::monostate, api::ChatSseView, api::CompletionSseView, api::NativeSseView>
+        view = {};
   };
-  using Options = std::variant<api::ChatOptions, api::CompletionOptions>;
+  // Of a request that may become a stream, or of a stream that was there.
+  using Options = std::variant<api::ChatOptions, api::CompletionOptions, api::StreamQuery>;
 
   // Reading.
   bool may_parse() const;
@@ -83,13 +90,23 @@ class HttpSession final : public Session {
   void serve_model();
   void serve_metrics();
   void generate(const wire::HttpRequest& request);
+  void serve_streams();
+  void serve_stream(const wire::HttpRequest& request);
+  void ask(core::Message message);
   void upgrade(const wire::HttpRequest& request, TimePoint now);
 
   // A stream as answer.
   bool waits() const;
   bool wants_stream() const;
   void on_accepted(const core::Accepted& accepted, TimePoint now);
+  void on_resumed(const core::Resumed& resumed, TimePoint now);
+  void begin_reading(const core::Accepted& accepted, Offset from);
+  void end_reading();
+  api::BodyFraming begin_events(TimePoint now);
+  void show(const api::ChatOptions& options, api::BodyFraming framing);
+  void show(const api::CompletionOptions& options, api::BodyFraming framing);
   void render_stream(std::string& out, std::size_t bytes_max, TimePoint now);
+  core::ReplyTo reply_to() const;
 
   struct Content {
     std::string_view type;
@@ -125,7 +142,7 @@ class HttpSession final : public Session {
   bool http_1_0_ = false;
   std::string cors_origin_;  // Whose pages may read the answer; empty for none.
   std::uint64_t request_ = 0;
-  StreamId stream_;
+  bool reader_ = false;  // The core counts it among those who read a stream.
   Options options_;
   std::optional<Answer> answer_;
 };

@@ -13,7 +13,6 @@ struct Entry {
 
 constexpr std::string_view kGet = "GET, HEAD, OPTIONS";
 constexpr std::string_view kPost = "POST, OPTIONS";
-constexpr std::string_view kModelPrefix = "/v1/models/";
 
 constexpr std::array kEntries{
     Entry{"/", Route::page, kGet},
@@ -24,16 +23,23 @@ constexpr std::array kEntries{
     Entry{"/v1/models", Route::models, kGet},
     Entry{"/v1/chat/completions", Route::chat, kPost},
     Entry{"/v1/completions", Route::completions, kPost},
+    Entry{"/v1/streams", Route::streams, kGet},
     Entry{"/ws/inference", Route::websocket, "GET"},
     Entry{"/v2/infer", Route::websocket, "GET"},
+};
+
+// What follows is the argument: something.
+constexpr std::array kPrefixes{
+    Entry{"/v1/models/", Route::model, kGet},
+    Entry{"/v1/streams/", Route::stream, "GET, HEAD, DELETE, OPTIONS"},
 };
 
 }  // namespace
 
 std::string_view name(Route route) {
   constexpr std::array<std::string_view, kRouteCount> kNames{
-      "unknown", "page",  "healthz", "readyz",      "plugin_health", "metrics",
-      "models",  "model", "chat",    "completions", "websocket"};
+      "unknown", "page", "healthz",     "readyz",  "plugin_health", "metrics",  "models",
+      "model",   "chat", "completions", "streams", "stream",        "websocket"};
   return kNames.at(static_cast<std::size_t>(route));
 }
 
@@ -56,8 +62,9 @@ Routed route_of(std::string_view path) {
   for (const Entry& entry : kEntries) {
     if (entry.path == path) return {.route = entry.route, .allow = entry.allow, .argument = {}};
   }
-  if (path.starts_with(kModelPrefix) && path.size() > kModelPrefix.size()) {
-    return {.route = Route::model, .allow = kGet, .argument = path.substr(kModelPrefix.size())};
+  for (const Entry& entry : kPrefixes) {
+    if (!path.starts_with(entry.path) || path.size() == entry.path.size()) continue;
+    return {.route = entry.route, .allow = entry.allow, .argument = path.substr(entry.path.size())};
   }
   return {};
 }

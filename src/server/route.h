@@ -18,17 +18,20 @@ enum class Route : std::uint8_t {
   model,
   chat,
   completions,
+  streams,
+  stream,
   websocket,
 };
 
-inline constexpr std::size_t kRouteCount = 11;
+inline constexpr std::size_t kRouteCount = 13;
 
 std::string_view name(Route route);
 
 struct Routed {
   Route route = Route::unknown;
-  std::string_view allow;     // The methods that it takes, as in an Allow header.
-  std::string_view argument;  // Of `model`: its name, still percent-encoded. Borrowed.
+  std::string_view allow;  // The methods that it takes, as in an Allow header.
+  // Of `model` its name, of `stream` its id; still percent-encoded. Borrowed.
+  std::string_view argument;
 
   // Whether it needs neither key nor a known host: it tells nothing and does
   // nothing.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace seedance::server {
 namespace {
 
@@ -23,6 +25,26 @@ TEST(Route, TakesTheNameOfAModelFromThePath) {
   EXPECT_EQ(routed.argument, "org/name");
 }
 
+TEST(Route, TakesTheIdOfAStreamFromThePath) {
+  EXPECT_EQ(route_of("/v1/streams").route, Route::streams);
+  EXPECT_FALSE(route_of("/v1/streams").takes("DELETE"));
+  EXPECT_EQ(route_of("/v1/streams/").route, Route::unknown);
+  const Routed routed = route_of("/v1/streams/st_1");
+  EXPECT_EQ(routed.route, Route::stream);
+  EXPECT_EQ(routed.argument, "st_1");
+  for (const auto* method : {"GET", "HEAD", "DELETE", "OPTIONS"}) {
+    EXPECT_TRUE(routed.takes(method)) << method;
+  }
+  EXPECT_FALSE(routed.takes("POST"));
+}
+
+TEST(Route, HasANameEach) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < kRouteCount; ++i) names.insert(name(static_cast<Route>(i)));
+  EXPECT_EQ(names.size(), kRouteCount);
+  EXPECT_EQ(name(Route::websocket), "websocket");
+}
+
 TEST(Route, TakesWholeMethodsOfTheRightCase) {
   const Routed models = route_of("/v1/models");
   EXPECT_TRUE(models.takes("GET"));
@@ -38,8 +60,8 @@ TEST(Route, OnlyProbesAndThePageAreOpen) {
   for (const auto* path : {"/", "/healthz", "/readyz", "/health/plugins/ws-inference"}) {
     EXPECT_TRUE(route_of(path).open()) << path;
   }
-  for (const auto* path :
-       {"/metrics", "/v1/models", "/v1/chat/completions", "/ws/inference", "/nothing"}) {
+  for (const auto* path : {"/metrics", "/v1/models", "/v1/chat/completions", "/v1/streams",
+                           "/v1/streams/st_1", "/ws/inference", "/nothing"}) {
     EXPECT_FALSE(route_of(path).open()) << path;
   }
 }

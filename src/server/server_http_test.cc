@@ -66,7 +66,8 @@ TEST_F(ServerHttp, StreamsAChatAsEvents) {
   const TestResponse got = client_.post("/v1/chat/completions", chat(R"(,"stream":true)"));
   EXPECT_EQ(got.status, 200);
   EXPECT_THAT(got.headers.at("content-type"), StartsWith("text/event-stream"));
-  EXPECT_THAT(got.body, StartsWith("data: {"));
+  const std::string& stream = got.headers.at("seedance-stream");
+  EXPECT_THAT(got.body, StartsWith("id: " + stream + ":1:0\ndata: {"));
   EXPECT_THAT(got.body, HasSubstr(R"("role":"assistant")"));
   EXPECT_THAT(got.body, HasSubstr(R"("finish_reason":"stop")"));
   EXPECT_THAT(got.body, EndsWith("data: [DONE]\n\n"));

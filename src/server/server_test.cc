@@ -82,10 +82,11 @@ TEST(Server, StoppedWhileIdleEndsAtOnce) {
   TestClient http{server.port()};
   EXPECT_EQ(http.get("/healthz").status, 200);
   server.server().stop();
+  EXPECT_EQ(socket.message().at("type"), "GOAWAY");
   const auto frame = socket.frame();
   EXPECT_EQ(frame.opcode, wire::Opcode::close);
-  EXPECT_EQ(frame.payload.substr(0, 2), "\x03\xE9");  // 1001.
-  socket.send_frame(wire::Opcode::close, "\x03\xE9");
+  EXPECT_EQ(frame.payload.substr(0, 2), "\x03\xF4");  // 1012.
+  socket.send_frame(wire::Opcode::close, "\x03\xF4");
   EXPECT_EQ(http.read(1), "");
   EXPECT_TRUE(server.join());
 }
@@ -121,7 +122,7 @@ TEST(Server, WhileItDrainsItTakesNothingNew) {
     const std::string id = fmt::format("b{}", i);
     socket.send(fmt::format(R"({{"type":"INFER_REQ","id":"{}","prompt":"x"}})", id));
     do answer = socket.message();
-    while (!HasFailure() && answer.at("id") != boost::json::value(id));
+    while (!HasFailure() && answer["id"] != boost::json::value(id));
   }
   EXPECT_EQ(answer.at("type"), "ERROR");
   EXPECT_EQ(answer.at("code"), "overloaded");

@@ -15,7 +15,7 @@
 
 namespace seedance::server {
 
-using ReplyBody = decltype(core::Reply::body);
+using core::ReplyBody;
 
 // What is about to be sent with one call. Up to `fixed` it goes or is kept for
 // later, byte by byte. Behind that are frames that were rendered from logs: of
@@ -55,6 +55,12 @@ class Session {
     std::string rest;
   };
 
+  // Why the server ends a connection.
+  enum class Farewell : std::uint8_t {
+    stalled,  // The peer takes nothing.
+    restart,  // The server goes.
+  };
+
   virtual ~Session() = default;
 
   // The bytes may be changed and are used up on return. Only while
@@ -77,6 +83,8 @@ class Session {
 
   // The server stops: end when what runs here has ended.
   virtual void on_drain(TimePoint now) = 0;
+  // The connection ends now, whatever runs here: says so if its protocol can.
+  virtual void on_farewell(Farewell why, TimePoint now) = 0;
 
   // Appends what is to be sent now, about `bytes_max` of it.
   virtual void render(Rendering& out, std::size_t bytes_max, TimePoint now) = 0;

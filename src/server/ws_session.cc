@@ -1,6 +1,7 @@
 #include "server/ws_session.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "io/clock.h"
@@ -10,6 +11,9 @@ namespace {
 
 // Of one stream, rendered at once: what is kept when the socket takes it in part.
 constexpr std::size_t kFrameBytesMax = std::size_t{16} << 10;
+// Of which a client may still speak.
+constexpr std::size_t kFinishedMax = 64;
+constexpr std::uint32_t kRetryAfterMs = 1000;
 
 }  // namespace
 
@@ -76,13 +80,28 @@ void WsSession::on_unblocked(TimePoint now) {
 }
 
 void WsSession::on_drain(TimePoint now) {
-  draining_ = true;
+  if (std::exchange(draining_, true)) return;
+  if (socket_.may_send_data()) {
+    api::append_goaway(answers_, "drain", context_.config.drain_timeout);
+  }
   close_if_drained(now);
 }
 
+// Behind everything that is still to be said.
 void WsSession::close_if_drained(TimePoint now) {
-  if (!draining_ || !readers_.empty() || !socket_.may_send_data()) return;
-  socket_.close(wire::CloseCode::going_away, "the server is shutting down", now);
+  if (!draining_ || !readers_.empty() || !answers_.empty() || !socket_.may_send_data()) return;
+  socket_.close(wire::CloseCode::restart, "the server is shutting down", now);
+  take_messages(now);
+}
+
+void WsSession::on_farewell(Farewell why, TimePoint now) {
+  if (why == Farewell::stalled) {
+    on_gone();
+    socket_.close(wire::CloseCode::overloaded, "you read too slowly: resume where you are", now);
+  } else {
+    forget_readers();  // Without a word to the core: what becomes of them is the journal's.
+    socket_.close(wire::CloseCode::restart, "the server is shutting down", now);
+  }
   take_messages(now);
 }
 
@@ -111,58 +130,105 @@ void WsSession::on_message(const wire::WsMessage& message) {
 }
 
 void WsSession::on(api::InferRequest& request) {
-  const std::uint32_t streams_max = context_.config.limits.streams_per_connection_max;
-  const bool taken = std::ranges::any_of(
-      readers_, [&](const Reader& reader) { return reader.view.id() == request.id; });
-  std::optional<Problem> problem;
-  const StreamId stream = context_.entropy.stream_id(io::wall_now());
-  const std::uint32_t number = ++requests_;
-  if (taken) {
-    problem = {.code = ErrorCode::invalid_request,
-               .message = "a stream with this id is running on this connection; choose another",
-               .param = "id"};
-  } else if (readers_.size() >= streams_max) {
-    problem = {.code = ErrorCode::stream_limit,
-               .message = "too many streams on this connection; wait for one to end",
-               .numbers = {{"streams_max", streams_max}}};
-  } else {
-    problem = context_.submit(stream,
-                              {.edge = context_.edge, .connection = connection_, .request = number},
-                              std::move(request.request));
+  auto problem = why_not_read(request.id);
+  if (!problem && draining_) {
+    problem = {.code = ErrorCode::overloaded,
+               .message = "the server is shutting down; connect again in a moment",
+               .retry_after_ms = kRetryAfterMs};
   }
+  const StreamId stream = context_.entropy.stream_id(io::wall_now());
+  if (!problem)
+    problem = context_.submit(stream, reply_to(++requests_), std::move(request.request));
   if (problem) return api::append_error(answers_, request.id, std::nullopt, *problem);
-  const Duration merge = request.options.merge.value_or(context_.config.merge);
-  const bool whole = !context_.config.streaming && !request.options.merge;
-  readers_.push_back({.request = number,
+  add_reader(stream, std::move(request.id), request.options, false);
+}
+
+void WsSession::on(api::ResumeRequest& request) {
+  auto problem = why_not_read(request.id);
+  if (!problem) {
+    problem = context_.ask(core::Attach{.reply_to = reply_to(++requests_),
+                                        .principal = {},
+                                        .stream = request.stream,
+                                        .from = request.from,
+                                        .epoch = request.epoch});
+  }
+  if (problem) return api::append_error(answers_, request.id, request.stream, *problem);
+  add_reader(request.stream, std::move(request.id), request.options, true);
+}
+
+std::optional<Problem> WsSession::why_not_read(std::string_view id) const {
+  const auto has_id = [&](const Reader& reader) { return reader.view.id() == id; };
+  if (std::ranges::any_of(readers_, has_id)) {
+    return Problem{.code = ErrorCode::invalid_request,
+                   .message = "a stream with this id is running on this connection; choose another",
+                   .param = "id"};
+  }
+  const std::uint32_t streams_max = context_.config.limits.streams_per_connection_max;
+  if (readers_.size() < streams_max) return std::nullopt;
+  return Problem{.code = ErrorCode::stream_limit,
+                 .message = "too many streams on this connection; wait for one to end",
+                 .numbers = {{"streams_max", streams_max}}};
+}
+
+// For the request that was numbered last.
+void WsSession::add_reader(StreamId stream, std::string id, const api::NativeOptions& options,
+                           bool resumed) {
+  const bool whole = !context_.config.streaming && !options.merge;
+  readers_.push_back({.request = requests_,
                       .stream = stream,
-                      .view = {subprotocol_, std::move(request.id), number, request.options.with},
-                      .merge = merge,
-                      .render_at = whole ? kNever : TimePoint{}});
+                      .view = {subprotocol_, std::move(id), requests_, options.with},
+                      .merge = options.merge.value_or(context_.config.merge),
+                      .render_at = whole ? kNever : TimePoint{},
+                      .resumed = resumed});
+}
+
+// Tells the core that the client has everything, so that it need not keep it long.
+void WsSession::on(const api::AckRequest& request) {
+  std::optional<StreamId> stream = request.stream;
+  if (!stream) {
+    if (const Finished* finished = find_finished(request.id)) {
+      stream = finished->stream;
+    } else if (find_id(request.id) == readers_.end()) {
+      return api::append_error(answers_, request.id, std::nullopt,
+                               {.code = ErrorCode::stream_not_found,
+                                .message = "no stream with this id ended here lately; name it by "
+                                           "\"stream\""});
+    }
+  }
+  // Lost, when the core has no room, it only keeps the stream as long as others.
+  if (stream) {
+    (void)context_.ask(
+        core::Acknowledge{.principal = {}, .stream = *stream, .from = request.total});
+  }
 }
 
 void WsSession::on(api::CancelRequest& request) {
-  const auto reader = std::ranges::find_if(readers_, [&](const Reader& one) {
-    return request.stream ? one.stream == *request.stream : one.view.id() == request.id;
-  });
-  if (reader == readers_.end() && !request.stream) {
-    return api::append_error(answers_, request.id, std::nullopt,
-                             {.code = ErrorCode::stream_not_found,
-                              .message = "no stream with this id is running on this connection"});
+  std::optional<StreamId> stream = request.stream;
+  if (!stream) {
+    const auto reader = find_id(request.id);
+    if (reader == readers_.end()) {
+      if (find_finished(request.id) != nullptr) return;  // Its end was told.
+      return api::append_error(answers_, request.id, std::nullopt,
+                               {.code = ErrorCode::stream_not_found,
+                                .message = "no stream with this id is running on this connection"});
+    }
+    stream = reader->stream;
   }
-  const StreamId stream = request.stream ? *request.stream : reader->stream;
-  const bool room = cancelling_.size() < context_.config.limits.streams_per_connection_max;
-  const bool posted =
-      room &&
-      context_.core.try_post(core::CancelStream{
-          .reply_to = {.edge = context_.edge, .connection = connection_, .request = ++requests_},
-          .principal = {},
-          .stream = stream});
-  if (!posted) {
-    return api::append_error(answers_, request.id, request.stream,
-                             {.code = ErrorCode::overloaded,
-                              .message = "too many cancels at once; try again in a moment"});
+  if (const auto problem = ask_cancel(request.id, *stream)) {
+    api::append_error(answers_, request.id, request.stream, *problem);
   }
-  cancelling_.push_back({requests_, std::move(request.id), stream});
+}
+
+std::optional<Problem> WsSession::ask_cancel(std::string id, StreamId stream) {
+  if (cancelling_.size() >= context_.config.limits.streams_per_connection_max) {
+    return Problem{.code = ErrorCode::overloaded,
+                   .message = "too many cancels at once; try again in a moment",
+                   .retry_after_ms = kRetryAfterMs};
+  }
+  auto problem = context_.ask(
+      core::CancelStream{.reply_to = reply_to(++requests_), .principal = {}, .stream = stream});
+  if (!problem) cancelling_.push_back({requests_, std::move(id), stream});
+  return problem;
 }
 
 void WsSession::on(const api::Ping& ping) {
@@ -173,38 +239,90 @@ void WsSession::on(const api::NativeRefusal& refusal) {
   api::append_error(answers_, refusal.id, std::nullopt, refusal.problem);
 }
 
+core::ReplyTo WsSession::reply_to(std::uint64_t request) const {
+  return {.edge = context_.edge, .connection = connection_, .request = request};
+}
+
 std::vector<WsSession::Reader>::iterator WsSession::find(std::uint64_t request) {
   return std::ranges::find(readers_, request, &Reader::request);
 }
 
+std::vector<WsSession::Reader>::iterator WsSession::find_id(std::string_view id) {
+  return std::ranges::find_if(readers_, [&](const Reader& one) { return one.view.id() == id; });
+}
+
+// The latest: an id may have been used again.
+const WsSession::Finished* WsSession::find_finished(std::string_view id) const {
+  const auto newest = std::views::reverse(finished_);
+  const auto found = std::ranges::find(newest, id, &Finished::id);
+  return found == newest.end() ? nullptr : &*found;
+}
+
+// Answers of the core. A reader that is not there was given up meanwhile.
+
 void WsSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint) {
-  if (auto* refused = std::get_if<core::Refused>(&body)) {
-    return on_refused(request, refused->problem);
-  }
   if (auto* accepted = std::get_if<core::Accepted>(&body)) {
-    const auto reader = find(request);
-    if (reader == readers_.end()) return;  // Given up meanwhile.
-    context_.readers[reader->stream] = connection_;
-    api::append_accepted(answers_, reader->view.id(), static_cast<std::uint32_t>(request),
-                         *accepted);
-    reader->log = std::move(accepted->log);
+    if (const auto reader = find(request); reader != readers_.end()) {
+      on_accepted(*reader, *accepted);
+    }
+  } else if (auto* resumed = std::get_if<core::Resumed>(&body)) {
+    on_resumed(request, *resumed);
+  } else if (const auto* refused = std::get_if<core::Refused>(&body)) {
+    on_refused(request, refused->problem);
+  } else {
+    // The cancelled stream tells its end itself, if this connection reads it.
+    std::erase_if(cancelling_, [&](const auto& one) { return one.request == request; });
+  }
+}
+
+void WsSession::on_accepted(Reader& reader, core::Accepted& accepted) {
+  if (accepted.attached) context_.counters.count_resume(ResumeCause::key);
+  api::append_accepted(answers_, reader.view.id(), static_cast<std::uint32_t>(reader.request),
+                       accepted);
+  begin(reader, accepted, Offset{0});
+  if (std::exchange(reader.cancelled, false)) (void)ask_cancel(reader.view.id(), reader.stream);
+}
+
+void WsSession::on_resumed(std::uint64_t request, core::Resumed& resumed) {
+  const auto reader = find(request);
+  if (reader == readers_.end()) return;
+  if (reader->view.with().logprobs && !resumed.stream.log->with_logprobs()) {
+    api::append_error(answers_, reader->view.id(), reader->stream,
+                      {.code = ErrorCode::invalid_request,
+                       .message = "the stream keeps no logprobs: it was not asked for them",
+                       .param = "with"});
+    context_.give_up(reply_to(request));
+    readers_.erase(reader);
     return;
   }
-  // The cancelled stream tells its end itself, if this connection reads it.
-  std::erase_if(cancelling_, [&](const auto& one) { return one.request == request; });
+  context_.counters.count_resume(ResumeCause::native);
+  api::append_resumed(answers_, reader->view.id(), static_cast<std::uint32_t>(request), resumed);
+  begin(*reader, resumed.stream, resumed.from);
+}
+
+void WsSession::begin(Reader& reader, core::Accepted& accepted, Offset from) {
+  reader.stream = accepted.stream;
+  reader.log = std::move(accepted.log);
+  reader.cursor = {.next = from};
+  reader.check = api::DeliveryCheck{from};
+  context_.begin_reading(reader.stream, connection_);
 }
 
 void WsSession::on_refused(std::uint64_t request, const Problem& problem) {
   if (const auto reader = find(request); reader != readers_.end()) {
-    api::append_error(answers_, reader->view.id(), std::nullopt, problem);
+    const auto named = reader->resumed ? std::optional{reader->stream} : std::nullopt;
+    api::append_error(answers_, reader->view.id(), named, problem);
     readers_.erase(reader);
     return;
   }
   const auto cancel = std::ranges::find(cancelling_, request, &Cancelling::request);
   if (cancel == cancelling_.end()) return;
-  // A stream of this connection that ended meanwhile has told so.
-  const bool own = !cancel->id.empty();
-  if (!own) api::append_error(answers_, cancel->id, cancel->stream, problem);
+  if (cancel->id.empty()) {
+    api::append_error(answers_, cancel->id, cancel->stream, problem);
+  } else if (const auto reader = find_id(cancel->id); reader != readers_.end() && !reader->log) {
+    reader->cancelled = true;  // Its key names a stream that is not accepted yet.
+  }
+  // Otherwise a stream of this connection ended meanwhile, and has told so.
   cancelling_.erase(cancel);
 }
 
@@ -228,23 +346,33 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     if (!reader.has_news() || (now < reader.render_at && !reader.log->head().done)) continue;
     const std::size_t begin = out.bytes.size();
     const stream::Cursor before = reader.cursor;
-    reader.view.render(*reader.log, reader.cursor, out.bytes, kFrameBytesMax);
+    const api::Rendered rendered =
+        reader.view.render(*reader.log, reader.cursor, out.bytes, kFrameBytesMax);
+    context_.check(reader.check, rendered, reader.log->head().end);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
   }
 }
 
 void WsSession::take_back(const Rendering::Frame& frame) {
-  find(frame.request)->cursor = frame.before;
+  Reader& reader = *find(frame.request);
+  if (!reader.check.on_taken_back(frame.before.next)) context_.counters.seq_gaps.add();
+  reader.cursor = frame.before;
 }
 
 void WsSession::on_sent(TimePoint now) {
-  std::erase_if(readers_, [this](const Reader& reader) {
-    if (reader.cursor.done) context_.readers.erase(reader.stream);
+  std::erase_if(readers_, [this](Reader& reader) {
+    if (reader.cursor.done) finish(reader);
     return reader.cursor.done;
   });
   if (readers_.empty()) std::vector<Reader>{}.swap(readers_);  // Idle, it owns nothing.
   close_if_drained(now);
+}
+
+void WsSession::finish(Reader& reader) {
+  context_.end_reading(reader.stream, connection_);
+  if (finished_.size() == kFinishedMax) finished_.erase(finished_.begin());
+  finished_.push_back({reader.view.id(), reader.stream});
 }
 
 // Ends.
@@ -257,7 +385,14 @@ Session::Ending WsSession::ending() const {
 
 void WsSession::on_gone() {
   for (const Reader& reader : readers_) {
-    if (!reader.cursor.done) context_.give_up(reader.stream);
+    if (!reader.cursor.done) context_.give_up(reply_to(reader.request));
+  }
+  forget_readers();
+}
+
+void WsSession::forget_readers() {
+  for (const Reader& reader : readers_) {
+    if (reader.log) context_.end_reading(reader.stream, connection_);
   }
   readers_.clear();
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/delivery.h"
 #include "api/native.h"
 #include "base/id.h"
 #include "server/context.h"
@@ -37,6 +38,7 @@ class WsSession final : public Session {
   void on_blocked(TimePoint now) override;
   void on_unblocked(TimePoint now) override;
   void on_drain(TimePoint now) override;
+  void on_farewell(Farewell why, TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame& frame) override;
   void on_sent(TimePoint now) override;
@@ -48,12 +50,15 @@ class WsSession final : public Session {
   // A stream of this connection, from the request until its end was sent.
   struct Reader {
     std::uint64_t request = 0;
-    StreamId stream;
+    StreamId stream;  // Until it is accepted, what the request proposed or named.
     api::NativeView view;
     Duration merge{};
+    TimePoint render_at = {};                               // Not before, unless it has ended.
     std::shared_ptr<const stream::TokenLog> log = nullptr;  // Once accepted. The core writes it.
     stream::Cursor cursor = {};
-    TimePoint render_at = {};  // Not before, unless it has ended.
+    api::DeliveryCheck check{};
+    bool resumed = false;    // The client named the stream.
+    bool cancelled = false;  // Before it was known which stream it is.
 
     bool has_news() const;
   };
@@ -63,24 +68,43 @@ class WsSession final : public Session {
     std::string id;
     StreamId stream;
   };
+  // A stream whose end was sent here: the client may still speak of it by its id.
+  struct Finished {
+    std::string id;
+    StreamId stream;
+  };
 
   void take_messages(TimePoint now);
   void on_message(const wire::WsMessage& message);
   void on(api::InferRequest& request);
+  void on(api::ResumeRequest& request);
+  void on(const api::AckRequest& request);
   void on(api::CancelRequest& request);
   void on(const api::Ping& ping);
   void on(const api::NativeRefusal& refusal);
+  std::optional<Problem> why_not_read(std::string_view id) const;
+  void add_reader(StreamId stream, std::string id, const api::NativeOptions& options, bool resumed);
+  std::optional<Problem> ask_cancel(std::string id, StreamId stream);
+  void on_accepted(Reader& reader, core::Accepted& accepted);
+  void on_resumed(std::uint64_t request, core::Resumed& resumed);
+  void begin(Reader& reader, core::Accepted& accepted, Offset from);
   void on_refused(std::uint64_t request, const Problem& problem);
   void render_readers(Rendering& out, std::size_t bytes_max, TimePoint now);
+  void finish(Reader& reader);
+  void forget_readers();
   void close_if_drained(TimePoint now);
+  core::ReplyTo reply_to(std::uint64_t request) const;
   std::vector<Reader>::iterator find(std::uint64_t request);
+  std::vector<Reader>::iterator find_id(std::string_view id);
+  const Finished* find_finished(std::string_view id) const;
 
   EdgeContext& context_;
   wire::WsConnection socket_;
   const ConnectionId connection_;
   std::vector<Reader> readers_;
   std::vector<Cancelling> cancelling_;
-  std::string answers_;  // Whole frames.
+  std::vector<Finished> finished_;  // The last ones, in the order of their ends.
+  std::string answers_;             // Whole frames.
   std::uint32_t requests_ = 0;
   std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
   api::Subprotocol subprotocol_;
