@@ -38,7 +38,7 @@ Result<ListenFds> take_listen_fds();
 
 // A process that was handed sockets, and a socket to its parent.
 struct ServiceProcess {
-  pid_t pid = -1;
+  pid_t pid = 0;
   Fd socket;  // Non-blocking. The other end is the child's descriptor behind the listeners.
 };
 
@@ -54,7 +54,7 @@ Result<ServiceProcess> start_service(const std::vector<std::string>& argv,
 
 // A child of this process that has ended, whoever started it.
 struct EndedChild {
-  pid_t pid = -1;
+  pid_t pid = 0;
   Exit exit;
 };
 

@@ -8,6 +8,12 @@
 
 namespace seedance::server {
 
+Access access_of(const ServerConfig& config) {
+  return {.keys = auth::KeyRing{config.api_keys},
+          .hosts = auth::HostRules{config.host, config.allowed_hosts},
+          .origins = auth::OriginRules{config.allowed_origins}};
+}
+
 std::int64_t Board::streams_active() const {
   return stats->streams_preparing.value() + stats->streams_queued.value() +
          stats->streams_running.value();

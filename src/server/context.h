@@ -30,6 +30,8 @@ struct Access {
   auth::OriginRules origins;
 };
 
+Access access_of(const ServerConfig& config);
+
 // A model as clients see it: both names mean it.
 struct ModelNames {
   std::string name;
@@ -49,8 +51,8 @@ struct Board {
 
 // One for each edge; belongs to its thread.
 struct EdgeContext {
-  const ServerConfig& config;
-  const Access& access;
+  ServerConfig config;  // A reload replaces both of these, in their place.
+  Access access;
   const Board& board;
   Counters& counters;
   io::Mailbox<core::Message>& core;

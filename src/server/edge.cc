@@ -6,6 +6,7 @@
 
 #include "api/openai.h"
 #include "io/clock.h"
+#include "io/listen_fds.h"
 #include "server/http_session.h"
 #include "wire/http.h"
 
@@ -13,8 +14,8 @@ namespace seedance::server {
 namespace {
 
 constexpr io::Token kInboxToken{0};
-constexpr io::Token kListenerToken{1};
-constexpr std::uint64_t kFirstConnection = 16;
+constexpr std::uint64_t kFirstListener = 1;
+constexpr std::uint64_t kFirstConnection = kFirstListener + io::kListenFdsMax;
 constexpr Duration kAcceptAgain = std::chrono::milliseconds{100};
 
 std::string too_many_answer() {
@@ -32,30 +33,32 @@ std::string too_many_answer() {
 }  // namespace
 
 Result<std::unique_ptr<Edge>> Edge::open(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
-                                         const io::Listener* listener,
+                                         std::vector<const io::Listener*> listeners,
                                          std::span<const std::unique_ptr<EdgeInbox>> inboxes) {
   auto poller = io::Poller::open();
   if (!poller) return std::unexpected(poller.error());
   if (auto added = inbox.attach(*poller, kInboxToken); !added) {
     return std::unexpected(added.error());
   }
-  if (listener != nullptr) {
-    if (auto added = poller->add(listener->fd(), kListenerToken); !added) {
+  for (std::size_t i = 0; i < listeners.size(); ++i) {
+    if (auto added = poller->add(listeners[i]->fd(), {kFirstListener + i}); !added) {
       return std::unexpected(added.error());
     }
   }
   return std::unique_ptr<Edge>{
-      new Edge{std::move(context), inbox, listener, inboxes, std::move(*poller)}};
+      new Edge{std::move(context), inbox, std::move(listeners), inboxes, std::move(*poller)}};
 }
 
-Edge::Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox, const io::Listener* listener,
+Edge::Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
+           std::vector<const io::Listener*> listeners,
            std::span<const std::unique_ptr<EdgeInbox>> inboxes, io::Poller poller)
     : context_(std::move(context)),
       inbox_(inbox),
-      listener_(listener),
+      listeners_(std::move(listeners)),
       inboxes_(inboxes),
       poller_(std::move(poller)),
-      last_connection_(kFirstConnection) {}
+      last_connection_(kFirstConnection),
+      next_inbox_(context_->edge.value) {}
 
 void Edge::run() {
   while (!finishing_ || (!connections_.empty() && io::now() < finish_by_)) {
@@ -74,7 +77,9 @@ void Edge::run() {
 
 void Edge::on_ready(const io::Ready& ready, TimePoint now) {
   if (ready.token == kInboxToken) return take_messages(now);
-  if (ready.token == kListenerToken) return accept(now);
+  if (ready.token.value < kFirstConnection) {
+    return accept(*listeners_.at(ready.token.value - kFirstListener), now);
+  }
   if (Connection* connection = find({ready.token.value})) {
     connection->on_ready(ready, scratch_, now);
     list(*connection);
@@ -134,10 +139,14 @@ void Edge::on(FinishEdge& finish, TimePoint now) {
   }
 }
 
-void Edge::accept(TimePoint now) {
-  accept_at_ = kNever;
-  while (!finishing_) {
-    auto socket = listener_->accept();
+void Edge::on(ReloadEdge& reload, TimePoint) {
+  context_->config = *reload.config;
+  context_->access = access_of(context_->config);
+}
+
+void Edge::accept(const io::Listener& listener, TimePoint now) {
+  while (!finishing_ && !context_->draining) {
+    auto socket = listener.accept();
     if (!socket) {
       accept_at_ = now + kAcceptAgain;
       return;
@@ -162,7 +171,10 @@ void Edge::accept(TimePoint now) {
 }
 
 void Edge::expire(TimePoint now) {
-  if (now >= accept_at_) accept(now);
+  if (now >= accept_at_) {
+    accept_at_ = kNever;
+    for (const io::Listener* listener : listeners_) accept(*listener, now);
+  }
   while (const auto entry = deadlines_.pop(now)) {
     Connection* connection = find(entry->second);
     if (connection == nullptr || connection->scheduled != entry->first) continue;

@@ -22,11 +22,17 @@ namespace seedance::server {
 struct NewConnection {
   io::Fd socket;
 };
-struct DrainEdge {};  // Nothing new; each connection ends when what runs on it has ended.
+// Nothing new: listeners stay open and are left alone; each connection ends when
+// what runs on it has ended.
+struct DrainEdge {};
 struct FinishEdge {
   TimePoint by;  // What is still open then is closed.
 };
-using EdgeMessage = std::variant<core::Reply, core::Wake, NewConnection, DrainEdge, FinishEdge>;
+struct ReloadEdge {
+  std::unique_ptr<const ServerConfig> config;  // From here on.
+};
+using EdgeMessage =
+    std::variant<core::Reply, core::Wake, NewConnection, DrainEdge, FinishEdge, ReloadEdge>;
 using EdgeInbox = io::Mailbox<EdgeMessage>;
 
 // The loop of one edge: sleeps until a socket, the inbox or a deadline has
@@ -34,17 +40,18 @@ using EdgeInbox = io::Mailbox<EdgeMessage>;
 // that something happened to, once. run() belongs to one thread.
 class Edge {
  public:
-  // The edge with a listener accepts for all and deals connections out to
-  // `inboxes` in turn. Everything given outlives the edge.
+  // An edge with listeners deals the connections that it accepts out to `inboxes`
+  // in turn. Everything given outlives the edge.
   static Result<std::unique_ptr<Edge>> open(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
-                                            const io::Listener* listener,
+                                            std::vector<const io::Listener*> listeners,
                                             std::span<const std::unique_ptr<EdgeInbox>> inboxes);
 
   // Until FinishEdge was told and the connections are closed.
   void run();
 
  private:
-  Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox, const io::Listener* listener,
+  Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
+       std::vector<const io::Listener*> listeners,
        std::span<const std::unique_ptr<EdgeInbox>> inboxes, io::Poller poller);
 
   void on_ready(const io::Ready& ready, TimePoint now);
@@ -54,7 +61,8 @@ class Edge {
   void on(NewConnection& connection, TimePoint now);
   void on(DrainEdge& drain, TimePoint now);
   void on(FinishEdge& finish, TimePoint now);
-  void accept(TimePoint now);
+  void on(ReloadEdge& reload, TimePoint now);
+  void accept(const io::Listener& listener, TimePoint now);
   void expire(TimePoint now);
   void flush(TimePoint now);
   void list(Connection& connection);
@@ -63,7 +71,7 @@ class Edge {
 
   const std::unique_ptr<EdgeContext> context_;
   EdgeInbox& inbox_;
-  const io::Listener* listener_;
+  const std::vector<const io::Listener*> listeners_;
   std::span<const std::unique_ptr<EdgeInbox>> inboxes_;
   io::Poller poller_;
   Scratch scratch_;
@@ -72,7 +80,7 @@ class Edge {
   std::vector<Connection*> listed_;  // To be flushed.
   std::vector<EdgeMessage> messages_;
   std::uint64_t last_connection_;
-  std::size_t next_inbox_ = 0;
+  std::size_t next_inbox_;
   TimePoint accept_at_ = kNever;  // No descriptor was free: try again then.
   TimePoint finish_by_ = kNever;
   bool finishing_ = false;

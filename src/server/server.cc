@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "io/clock.h"
+#include "io/listen_fds.h"
 #include "wire/ws_handshake.h"
 
 namespace seedance::server {
@@ -58,20 +59,32 @@ Result<void> check_connections(ServerConfig& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::open(ServerConfig config) {
+io::ListenOptions listen_options(const ServerConfig& config) {
+  return {.host = config.host,
+          .port = config.port,
+          .send_buffer_bytes = config.limits.send_buffer_bytes};
+}
+
+std::size_t listener_count(const ServerConfig& config) {
+  return std::min<std::size_t>(edge_count(config), io::kListenFdsMax);
+}
+
+Result<std::unique_ptr<Server>> Server::open(ServerConfig config,
+                                             std::vector<io::Listener> listeners) {
   if (auto checked = check(config); !checked) return std::unexpected(checked.error());
   if (auto checked = check_connections(config); !checked) return std::unexpected(checked.error());
-  auto listener = io::Listener::open({.host = config.host,
-                                      .port = config.port,
-                                      .send_buffer_bytes = config.limits.send_buffer_bytes});
-  if (!listener) return std::unexpected(listener.error());
+  if (listeners.empty()) {
+    auto opened = io::Listener::open_group(listen_options(config), listener_count(config));
+    if (!opened) return std::unexpected(opened.error());
+    listeners = *std::move(opened);
+  }
   // The first hash loads two megabytes of algorithms: not on a client's time.
   (void)wire::accept_key({});
   auto core_wakeup = io::Wakeup::open();
   if (!core_wakeup) return std::unexpected(core_wakeup.error());
   auto stop = io::Wakeup::open();
   if (!stop) return std::unexpected(stop.error());
-  std::unique_ptr<Server> server{new Server{std::move(config), std::move(*listener),
+  std::unique_ptr<Server> server{new Server{std::move(config), std::move(listeners),
                                             std::move(*core_wakeup), std::move(*stop)}};
 
   for (std::uint32_t i = 0; i < edge_count(server->config_); ++i) {
@@ -89,14 +102,13 @@ Result<std::unique_ptr<Server>> Server::open(ServerConfig config) {
   return server;
 }
 
-Server::Server(ServerConfig config, io::Listener listener, io::Wakeup core_wakeup, io::Wakeup stop)
+Server::Server(ServerConfig config, std::vector<io::Listener> listeners, io::Wakeup core_wakeup,
+               io::Wakeup stop)
     : config_(std::move(config)),
-      access_{.keys = auth::KeyRing{config_.api_keys},
-              .hosts = auth::HostRules{config_.host, config_.allowed_hosts},
-              .origins = auth::OriginRules{config_.allowed_origins}},
-      listener_(std::move(listener)),
+      listeners_(std::move(listeners)),
       core_inbox_(std::move(core_wakeup), config_.limits.messages_queued_max),
-      stop_wakeup_(std::move(stop)) {
+      stop_wakeup_(std::move(stop)),
+      drain_timeout_(config_.drain_timeout) {
   board_.started = io::wall_now();
   for (const ModelSpec& model : config_.models) {
     board_.models.push_back({model.name, model.full_name()});
@@ -106,17 +118,28 @@ Server::Server(ServerConfig config, io::Listener listener, io::Wakeup core_wakeu
 Server::~Server() = default;
 
 std::string Server::url() const {
-  return fmt::format("http://{}:{}", listener_.address(), listener_.port());
+  return fmt::format("http://{}:{}", listeners_.front().address(), listeners_.front().port());
 }
 
-Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice) {
+Result<void> Server::reload(ServerConfig config) {
+  if (auto checked = check(config); !checked) return checked;
+  if (auto checked = check_connections(config); !checked) return checked;
+  drain_timeout_ = config.drain_timeout;
+  for (const auto& inbox : inboxes_) {
+    inbox->post(ReloadEdge{std::make_unique<const ServerConfig>(config)});
+  }
+  return {};
+}
+
+Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice,
+                         const OnReload& on_reload) {
   began_ = io::now();
-  auto signals = io::Signals::open({SIGINT, SIGTERM});
+  auto signals = io::Signals::open({SIGINT, SIGTERM, SIGUSR2, SIGHUP});
   if (!signals) return std::unexpected(signals.error());
   if (auto added = core_->add(signals->fd(), kSignalToken); !added) return added;
   if (auto started = core_->start(began_); !started) return started;
   if (auto started = start_edges(); !started) return started;
-  auto served = serve(*signals, on_ready, on_notice);
+  auto served = serve(*signals, on_ready, on_notice, on_reload);
   join_edges();
   return served;
 }
@@ -124,13 +147,16 @@ Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice) {
 Result<void> Server::start_edges() {
   for (std::uint32_t i = 0; i < inboxes_.size(); ++i) {
     std::unique_ptr<EdgeContext> context{new EdgeContext{.config = config_,
-                                                         .access = access_,
+                                                         .access = access_of(config_),
                                                          .board = board_,
                                                          .counters = counters_,
                                                          .core = core_inbox_,
                                                          .edge = {i}}};
-    auto edge =
-        Edge::open(std::move(context), *inboxes_[i], i == 0 ? &listener_ : nullptr, inboxes_);
+    std::vector<const io::Listener*> listeners;
+    for (std::size_t j = i; j < listeners_.size(); j += inboxes_.size()) {
+      listeners.push_back(&listeners_[j]);
+    }
+    auto edge = Edge::open(std::move(context), *inboxes_[i], std::move(listeners), inboxes_);
     if (!edge) return std::unexpected(edge.error());
     edges_.push_back(std::move(*edge));
   }
@@ -139,12 +165,12 @@ Result<void> Server::start_edges() {
 }
 
 Result<void> Server::serve(const io::Signals& signals, const OnReady& on_ready,
-                           const OnNotice& on_notice) {
+                           const OnNotice& on_notice, const OnReload& on_reload) {
   bool reported = false;
   while (!core_->core().drained()) {
     for (const io::Token token : core_->turn()) {
       if (token == kSignalToken) {
-        while (signals.next()) stop_once();
+        while (const auto number = signals.next()) *number == SIGHUP ? on_reload() : stop_once();
       } else {
         const std::uint32_t asked = stops_asked_.exchange(0);
         for (std::uint32_t i = 0; i < asked; ++i) stop_once();
@@ -176,7 +202,7 @@ void Server::stop_once() {
   if (stops_++ == 0) {
     for (const auto& inbox : inboxes_) inbox->post(DrainEdge{});
   }
-  core_->drain(stops_ == 1 ? now + config_.drain_timeout : now, now);
+  core_->drain(stops_ == 1 ? now + drain_timeout_.load() : now, now);
 }
 
 void Server::stop() {

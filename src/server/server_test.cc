@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -113,9 +114,6 @@ TEST(Server, WhileItDrainsItTakesNothingNew) {
   http.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\nX: ");  // Not idle.
   server.wait_for_metric("seedance_streams_running", 1);
   server.server().stop();
-  // Who comes now is told so, and not left waiting.
-  while (TestClient{server.port()}.get("/readyz").status != 503) continue;
-  EXPECT_EQ(TestClient{server.port()}.get("/healthz").status, 200);
   // What comes before the core hears of the stop is still taken.
   boost::json::object answer;
   for (int i = 0; answer.empty() || answer.at("type") == "ACCEPTED"; ++i) {
@@ -130,6 +128,103 @@ TEST(Server, WhileItDrainsItTakesNothingNew) {
   const TestResponse probe = http.response();
   EXPECT_EQ(probe.status, 503);
   EXPECT_EQ(probe.headers.at("connection"), "close");
+}
+
+std::vector<io::Listener> only(io::Listener listener) {
+  std::vector<io::Listener> out;
+  out.push_back(std::move(listener));
+  return out;
+}
+
+TEST(Server, WhoConnectsDuringADrainWaitsForTheNextServer) {
+  auto listener = io::Listener::open({.host = "127.0.0.1"});
+  ASSERT_TRUE(listener);
+  auto kept = io::Listener::adopt(io::Fd{dup(listener->fd().get())}, {});
+  ASSERT_TRUE(kept);
+  ServerConfig config = scripted_config(std::string{kEndless});
+  config.drain_timeout = std::chrono::hours{1};
+  TestServer old{config, only(*std::move(listener))};
+  TestWebSocket socket{kept->port()};
+  TestClient idle{kept->port()};
+  EXPECT_EQ(idle.get("/readyz").status, 200);
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  old.server().stop();
+  EXPECT_EQ(idle.read(1), "");  // It is closed because the server drains.
+  TestClient waiting{kept->port()};
+  waiting.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  socket.message("INFER_CHUNK");
+  old.server().stop();
+  EXPECT_EQ(socket.message("INFER_DONE").at("finish_reason"), "cancelled");
+  socket.close();
+  EXPECT_TRUE(old.join());
+  const TestServer next{config, only(*std::move(kept))};
+  EXPECT_EQ(waiting.response().status, 200);
+}
+
+TEST(Server, ServesEveryListenerThatItIsGiven) {
+  std::vector<io::Listener> listeners;
+  std::vector<std::uint16_t> ports;
+  for (int i = 0; i < 5; ++i) {
+    auto listener = io::Listener::open({.host = "127.0.0.1"});
+    ASSERT_TRUE(listener);
+    ports.push_back(listener->port());
+    listeners.push_back(*std::move(listener));
+  }
+  ServerConfig config = scripted_config("rate=0");
+  config.edges = 2;
+  const TestServer server{config, std::move(listeners)};
+  EXPECT_EQ(server.port(), ports.front());
+  for (const std::uint16_t port : ports) {
+    EXPECT_EQ(TestClient{port}.get("/healthz").status, 200);
+  }
+}
+
+TEST(Server, AReloadChangesWhoMayComeInAndDropsNoStream) {
+  ServerConfig config = scripted_config(std::string{kEndless});
+  config.edges = 2;
+  config.port = 0;
+  TestServer server{config};
+  TestWebSocket socket{server.port()};
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  config.api_keys = {"sesame"};
+  ASSERT_TRUE(server.server().reload(config));
+  for (int in_a_row = 0; in_a_row < 4;) {  // On every edge.
+    const int status = TestClient{server.port()}.get("/v1/models").status;
+    in_a_row = status == 401 ? in_a_row + 1 : 0;
+  }
+  EXPECT_EQ(TestClient{server.port()}.get("/v1/models", "Authorization: Bearer sesame\r\n").status,
+            200);
+  socket.message("INFER_CHUNK");
+  socket.send(R"({"type":"CANCEL","id":"a"})");
+  EXPECT_EQ(socket.message("INFER_DONE").at("finish_reason"), "cancelled");
+}
+
+TEST(Server, ARefusedReloadChangesNothing) {
+  ServerConfig config = scripted_config("rate=0");
+  config.port = 0;
+  TestServer server{config};
+  config.api_keys = {""};
+  const auto refused = server.server().reload(config);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().detail, HasSubstr("api_keys"));
+  EXPECT_EQ(TestClient{server.port()}.get("/v1/models").status, 200);
+}
+
+TEST(Server, ASighupAsksForAReloadAndASigusr2Stops) {
+  ServerConfig config = scripted_config("rate=0");
+  config.port = 0;
+  const auto server = Server::open(config);
+  ASSERT_TRUE(server);
+  int reloads = 0;
+  EXPECT_TRUE((*server)->run([](const ReadyReport&) { kill(getpid(), SIGHUP); },
+                             [](const std::string&) {},
+                             [&] {
+                               ++reloads;
+                               kill(getpid(), SIGUSR2);
+                             }));
+  EXPECT_EQ(reloads, 1);
 }
 
 TEST(Server, TheDeadlineOfADrainCancelsStreams) {

@@ -227,15 +227,15 @@ ServerConfig scripted_config(std::string script) {
 TestServer::TestServer(std::string script, ServerConfig config) {
   config.port = 0;
   config.models = scripted_config(std::move(script)).models;
-  start(std::move(config));
+  start(std::move(config), {});
 }
 
-TestServer::TestServer(ServerConfig config) {
-  start(std::move(config));
+TestServer::TestServer(ServerConfig config, std::vector<io::Listener> listeners) {
+  start(std::move(config), std::move(listeners));
 }
 
-void TestServer::start(ServerConfig config) {
-  auto server = Server::open(std::move(config));
+void TestServer::start(ServerConfig config, std::vector<io::Listener> listeners) {
+  auto server = Server::open(std::move(config), std::move(listeners));
   if (!server) throw std::runtime_error(server.error().detail);
   server_ = std::move(*server);
   auto ready = std::make_shared<std::promise<ReadyReport>>();

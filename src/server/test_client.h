@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "api/native.h"
 #include "io/fd.h"
@@ -87,7 +88,7 @@ class TestWebSocket {
 class TestServer {
  public:
   explicit TestServer(std::string script = "rate=0", ServerConfig config = {});
-  explicit TestServer(ServerConfig config);
+  explicit TestServer(ServerConfig config, std::vector<io::Listener> listeners = {});
   ~TestServer();
 
   std::uint16_t port() const { return server_->port(); }
@@ -103,7 +104,7 @@ class TestServer {
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
-  void start(ServerConfig config);
+  void start(ServerConfig config, std::vector<io::Listener> listeners);
 
   std::unique_ptr<Server> server_;
   ReadyReport report_;
