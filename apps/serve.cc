@@ -15,9 +15,13 @@
 #include "apps/demo_model.h"
 #include "apps/files.h"
 #include "apps/model_digest.h"
+#include "apps/reload.h"
 #include "apps/server_settings.h"
+#include "apps/supervise.h"
 #include "config/load.h"
 #include "io/clock.h"
+#include "io/listen_fds.h"
+#include "io/socket.h"
 #include "llama/log_capture.h"
 #include "llama/model_file.h"
 #include "server/server.h"
@@ -33,6 +37,8 @@ struct Options {
   std::string file;
   std::map<std::string, std::vector<std::string>> flags;  // By flag; empty = not given.
   bool as_json = false;
+  bool alone = false;   // Without a supervisor.
+  int supervisor = -1;  // The descriptor that leads to it, where there is one.
 };
 
 // What is known of the model before the server starts.
@@ -157,43 +163,100 @@ void print_hints(const server::ReadyReport& report, const Model& model,
   }
 }
 
-int serve(server::Server& server, Model& model, const DigestCache& cache,
-          const config::Settings& settings, bool as_json, TimePoint began) {
-  const Duration checks = io::now() - began;
+// What a server is run with.
+struct Running {
+  const Options& options;
+  const config::Settings& loaded;    // As they were read.
+  const config::Settings& settings;  // With the model that is served.
+  Model& model;
+  const DigestCache& cache;
+  TimePoint began;
+};
+
+Result<void> apply(server::Server& server, config::Settings settings,
+                   const config::Settings& running) {
+  settings.model_path = running.model_path;
+  auto config = server_config(settings);
+  if (!config) return std::unexpected(config.error());
+  return server.reload(*std::move(config));
+}
+
+int serve(server::Server& server, const Running& running) {
+  const Duration checks = io::now() - running.began;
+  const auto say = [](const std::string& line) { complain(kFailed, line); };
+  const io::Fd supervisor{running.options.supervisor};
   bool was_ready = false;
+  Reload reload{running.loaded,
+                {.load = [&] { return load_settings(running.options); },
+                 .apply =
+                     [&](const config::Settings& settings) {
+                       return apply(server, settings, running.settings);
+                     },
+                 .say = say}};
   std::jthread digesting;
   const auto on_ready = [&](const server::ReadyReport& report) {
     was_ready = true;
-    print_hints(report, model, settings);
+    Model& model = running.model;
+    const bool as_json = running.options.as_json;
+    print_hints(report, model, running.settings);
     as_json ? print_ready_json(report, checks, model.digest)
             : print_ready(report, checks, model.digest);
     std::fflush(stdout);
+    if (supervisor.is_open()) (void)io::send(supervisor, "R");
     if (model.files.empty() || !model.digest.empty()) return;
-    digesting = std::jthread{
-        [&](const std::stop_token& stop) { digest_model(stop, cache, model.files, as_json); }};
+    digesting = std::jthread{[&, as_json](const std::stop_token& stop) {
+      digest_model(stop, running.cache, running.model.files, as_json);
+    }};
   };
-  const auto served = server.run(
-      on_ready, [](const std::string& notice) { fmt::print(stderr, "seedance: {}\n", notice); });
+  const auto served = server.run(on_ready, say, [&] { reload.begin(); });
   if (!served) return complain(was_ready ? kFailed : kUsage, served.error().detail);
   return kDone;
 }
 
+// The sockets that the server is to serve, here or in a process of its own.
+Result<io::ListenFds> take_sockets(const Options& options, const server::ServerConfig& config) {
+  auto out = io::take_listen_fds();
+  if (!out || !out->sockets.empty() || options.alone || options.supervisor >= 0) return out;
+  auto group =
+      io::Listener::open_group(server::listen_options(config), server::listener_count(config));
+  if (!group) return std::unexpected(group.error());
+  for (io::Listener& listener : *group) out->sockets.push_back(std::move(listener).take_fd());
+  return out;
+}
+
+Result<std::vector<io::Listener>> adopt(std::vector<io::Fd> sockets,
+                                        const server::ServerConfig& config) {
+  std::vector<io::Listener> out;
+  for (io::Fd& socket : sockets) {
+    auto listener = io::Listener::adopt(std::move(socket), server::listen_options(config));
+    if (!listener) return fail(listener.error().code, "LISTEN_FDS: " + listener.error().detail);
+    out.push_back(*std::move(listener));
+  }
+  return out;
+}
+
 int run(const Options& options) {
   const TimePoint began = io::now();
-  auto settings = load_settings(options);
-  if (!settings) return complain(kUsage, settings.error().detail);
-  const std::string directory = data_directory(settings->data_dir);
-  const auto is_demo = default_model(*settings, directory);
+  const auto loaded = load_settings(options);
+  if (!loaded) return complain(kUsage, loaded.error().detail);
+  config::Settings settings = *loaded;
+  const std::string directory = data_directory(settings.data_dir);
+  const auto is_demo = default_model(settings, directory);
   if (!is_demo) return complain(kUsage, is_demo.error().detail);
-  auto config = server_config(*settings);
+  auto config = server_config(settings);
   if (!config) return complain(kUsage, config.error().detail);
+  // Taken before the data directory is made, so that a server in vain leaves nothing behind.
+  auto sockets = take_sockets(options, *config);
+  if (!sockets) return complain(kUsage, sockets.error().detail);
+  if (!options.alone && options.supervisor < 0) return supervise(*sockets);
+  auto listeners = adopt(std::move(sockets->sockets), *config);
+  if (!listeners) return complain(kUsage, listeners.error().detail);
   auto files = check_model(*config);
   if (!files) return complain(kUsage, files.error().detail);
   if (auto named = name_models(*config, *files); !named) {
     return complain(kUsage, named.error().detail);
   }
-  // Taken before the data directory is made, so that a server in vain leaves nothing behind.
-  const auto server = server::Server::open(*std::move(config));
+  const auto server = server::Server::open(*std::move(config), *std::move(listeners));
   if (!server) return complain(kUsage, server.error().detail);
   if (const auto made = make_private_directory(directory); !made) {
     return complain(kUsage, "data_dir: " + made.error().detail);
@@ -201,7 +264,12 @@ int run(const Options& options) {
   const DigestCache cache{directory + "/digests"};
   Model model{.files = *std::move(files), .digest = {}, .is_demo = *is_demo};
   model.digest = cache.find(model.files);
-  return serve(**server, model, cache, *settings, options.as_json, began);
+  return serve(**server, {.options = options,
+                          .loaded = *loaded,
+                          .settings = settings,
+                          .model = model,
+                          .cache = cache,
+                          .began = began});
 }
 
 std::string type_of(const config::Key& key) {
@@ -226,6 +294,9 @@ Command add_serve(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("serve", "Serve a model over WebSocket and HTTP");
   app->add_option("--config", options->file, "Settings file; else seedance.yaml, if there is one");
   app->add_flag("--json", options->as_json, "Say when it is ready as one JSON object");
+  app->add_flag("--no-supervisor", options->alone,
+                "Serve in this process: nobody starts it again when it fails");
+  app->add_option(kSupervisedFlag, options->supervisor)->group("");
   for (const config::Key& key : config::keys()) {
     const bool is_list =
         std::holds_alternative<std::vector<std::string> config::Settings::*>(key.field);

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import WebSocket from 'ws';
 
 const build = process.env.SEEDANCE_BUILD ?? join(import.meta.dirname, '../../build/release');
-const binary = join(build, 'seedance');
+export const binary = join(build, 'seedance');
 const others = (process.env.SEEDANCE_TEST_MODELS ?? '').split(':').filter((path) => path !== '');
 
 // The real models to test.
@@ -25,29 +25,77 @@ export function regrets(model, pairs) {
   return child.stdout.toString().trim().split('\n').map(Number);
 }
 
+// The lines that a stream has brought, and those to come.
+class Lines {
+  constructor(stream) {
+    this.all = [];
+    this.waiting = [];
+    const reader = createInterface({ input: stream });
+    reader.on('line', (line) => {
+      this.all.push(line);
+      this.#check();
+    });
+    this.ended = new Promise((resolve) => reader.on('close', () => {
+      this.over = true;
+      this.#check();
+      resolve();
+    }));
+  }
+
+  // Resolves with all lines that match, when they are `count`.
+  until(pattern, count = 1) {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ pattern, count, resolve, reject });
+      this.#check();
+    });
+  }
+
+  #check() {
+    this.waiting = this.waiting.filter(({ pattern, count, resolve, reject }) => {
+      const found = this.all.filter((line) => pattern.test(line));
+      if (found.length >= count) resolve(found);
+      else if (this.over) reject(new Error(`no ${pattern} in:\n${this.all.join('\n')}`));
+      return found.length < count && !this.over;
+    });
+  }
+}
+
 // A running server. `stop()` ends it and gives its exit code.
 export class Server {
-  static async start(...flags) {
+  static start(...flags) {
+    return Server.launch({ flags });
+  }
+
+  // `command` stands in front of `serve`; `stdio` is added to the three usual ones.
+  static async launch({ command = [binary], flags = [], stdio = [], cwd = undefined } = {}) {
     const server = new Server();
     server.home = mkdtempSync(join(tmpdir(), 'seedance-e2e-'));
     const args = ['serve', '--port', '0', '--data-dir', server.home, '--json', ...flags];
-    server.process = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    server.stderr = '';
-    server.process.stderr.on('data', (bytes) => (server.stderr += bytes));
+    server.process = spawn(command[0], [...command.slice(1), ...args],
+      { stdio: ['ignore', 'pipe', 'pipe', ...stdio], cwd });
+    server.out = new Lines(server.process.stdout);
+    server.err = new Lines(server.process.stderr);
     server.exited = new Promise((resolve) =>
       server.process.on('exit', (code, signal) => resolve(code ?? signal)));
-    const lines = createInterface({ input: server.process.stdout });
-    const url = new Promise((resolve) => lines.on('line', (line) => {
-      const found = /"url":\s*"(http:[^"]+)"/.exec(line);
-      if (found) resolve(found[1]);
-    }));
-    server.url = await Promise.race([
-      url,
-      server.exited.then((code) => {
-        throw new Error(`server ended with ${code}: ${server.stderr}`);
-      }),
-    ]);
+    try {
+      const [ready] = await server.starts(1);
+      server.url = ready.url;
+    } catch (error) {
+      const code = await server.exited;
+      await server.err.ended;
+      const ended = new Error(`server ended with ${code}: ${server.stderr}`, { cause: error });
+      throw Object.assign(ended, { code, stderr: server.stderr });
+    }
     return server;
+  }
+
+  // What a server said when it was ready, for each of `count` starts.
+  async starts(count) {
+    return (await this.out.until(/"event":"ready"/, count)).map((line) => JSON.parse(line));
+  }
+
+  get stderr() {
+    return this.err.all.map((line) => `${line}\n`).join('');
   }
 
   static scripted(script, ...flags) {
@@ -91,18 +139,30 @@ export class Server {
     while ((await this.get('/readyz')).status !== 200) await new Promise(setImmediate);
   }
 
-  // The pids of its children whose command line holds `word`.
-  children(word) {
-    return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
-      try {
-        const parent = /^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-        return Number(parent?.[1]) === this.process.pid &&
-          readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
-      } catch {
-        return false;  // It ended while we looked.
-      }
-    }).map(Number);
+  // The process that serves: the supervisor's child.
+  get pid() {
+    const [pid] = childrenOf(this.process.pid);
+    return pid;
   }
+
+  // The pids of the server's children whose command line holds `word`.
+  children(word) {
+    return childrenOf(this.pid).filter((pid) => (read(pid, 'cmdline') ?? '').split('\0').includes(word));
+  }
+}
+
+// Nothing when the process ended meanwhile.
+function read(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function childrenOf(parent) {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  return pids.filter((pid) => Number(/^PPid:\s*(\d+)/m.exec(read(pid, 'status') ?? '')?.[1]) === parent);
 }
 
 // One native WebSocket connection; keeps every message by the stream's client id.

@@ -1,0 +1,34 @@
+#include "apps/reload.h"
+
+#include <utility>
+
+#include "config/difference.h"
+
+namespace seedance::apps {
+
+Reload::Reload(config::Settings running, Steps steps)
+    : running_(std::move(running)), steps_(std::move(steps)) {}
+
+void Reload::begin() {
+  if (thread_.joinable()) thread_.join();
+  thread_ = std::jthread{[this] { run(); }};
+}
+
+void Reload::run() {
+  const auto wanted = steps_.load();
+  if (!wanted) return steps_.say("reload: nothing changed: " + wanted.error().detail);
+  const config::Settings next = config::reloaded(running_, *wanted);
+  if (const auto applied = steps_.apply(next); !applied) {
+    return steps_.say("reload: nothing changed: " + applied.error().detail);
+  }
+  const auto taken = config::difference(running_, next);
+  const auto left = config::difference(next, *wanted);
+  running_ = next;
+  for (const config::Change& change : taken) steps_.say("reload: " + to_text(change));
+  for (const config::Change& change : left) {
+    steps_.say("reload: needs a restart: " + to_text(change));
+  }
+  if (taken.empty() && left.empty()) steps_.say("reload: nothing changed");
+}
+
+}  // namespace seedance::apps

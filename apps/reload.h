@@ -1,0 +1,39 @@
+// Settings that are read again while the server runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "config/settings.h"
+
+namespace seedance::apps {
+
+// Reads the settings again, takes over what takes no restart, and tells the
+// operator what changed, or what is wrong: then nothing changes. Belongs to one
+// thread; reads in another, for a disk may be slow.
+class Reload {
+ public:
+  struct Steps {
+    std::function<Result<config::Settings>()> load;
+    std::function<Result<void>(const config::Settings&)> apply;
+    std::function<void(const std::string&)> say;
+  };
+
+  // `running`: what the server was started with. The steps are called in another
+  // thread, one at a time.
+  Reload(config::Settings running, Steps steps);
+
+  // Waits for the reload before this one.
+  void begin();
+
+ private:
+  void run();
+
+  config::Settings running_;  // Of the thread, while there is one.
+  const Steps steps_;
+  std::jthread thread_;
+};
+
+}  // namespace seedance::apps

@@ -1,0 +1,214 @@
+// The server dies, is replaced or reloads, and nobody is refused.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { binary, Server } from './harness.mjs';
+
+const script = ['--engine', 'scripted:rate=200,length=1000000'];
+
+let directory;
+before(() => { directory = mkdtempSync(join(tmpdir(), 'seedance-restart-')); });
+after(() => rmSync(directory, { recursive: true }));
+
+// One connection, one request: the status of the answer, or how it failed.
+function ask(url, path = '/readyz') {
+  return new Promise((resolve) => {
+    const { hostname, port } = new URL(url);
+    let answer = '';
+    const socket = connect({ host: hostname, port });
+    socket.on('data', (bytes) => (answer += bytes));
+    socket.on('error', (error) => resolve(error.code));
+    socket.on('close', () => resolve(Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]) || 'no answer'));
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  });
+}
+
+// Clients that come all the time; stop() gives how often each outcome was.
+function crowd(url, clients = 8) {
+  const outcomes = new Map();
+  let stopped = false;
+  const one = async () => {
+    while (!stopped) {
+      const outcome = await ask(url);
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    }
+  };
+  const all = Array.from({ length: clients }, one);
+  return {
+    async stop() {
+      stopped = true;
+      await Promise.all(all);
+      return outcomes;
+    },
+  };
+}
+
+// Processes that are not our children cannot be waited for, but they hold the
+// other end of our pipe.
+const gone = (server) => server.out.ended;
+
+test('while the server is killed again and again nobody is refused', async () => {
+  const server = await Server.start(...script);
+  const clients = crowd(server.url);
+  const pids = new Set();
+  for (let starts = 2; starts <= 4; starts++) {
+    pids.add(server.pid);
+    process.kill(server.pid, 'SIGKILL');
+    await server.starts(starts);
+    assert.equal(await ask(server.url), 200);
+  }
+  pids.add(server.pid);
+  assert.equal(pids.size, 4);
+  const outcomes = await clients.stop();
+  assert.ok(outcomes.get(200) > 0);
+  assert.ok(!outcomes.has('ECONNREFUSED'), JSON.stringify([...outcomes]));
+  assert.equal((await server.err.until(/the server died by signal 9; starting it again/, 3)).length, 3);
+  assert.equal(await server.stop(), 0);
+});
+
+test('SIGUSR2 puts a new server in the place of the old, and every client is answered', async () => {
+  const server = await Server.start(...script);
+  const clients = crowd(server.url);
+  for (let starts = 2; starts <= 4; starts++) {
+    const old = server.pid;
+    server.process.kill('SIGUSR2');
+    const all = await server.starts(starts);
+    assert.equal(all.at(-1).url, server.url);
+    assert.notEqual(server.pid, old);
+    assert.equal(await ask(server.url), 200);
+  }
+  const outcomes = await clients.stop();
+  assert.deepEqual([...outcomes.keys()].filter((outcome) => ![200, 503].includes(outcome)), []);
+  assert.equal(await server.stop(), 0);
+});
+
+test('what runs after SIGUSR2 is what stands at the path then', async () => {
+  const path = join(directory, 'seedance');
+  symlinkSync(binary, path);
+  const server = await Server.launch({ command: [path], flags: script });
+  unlinkSync(path);
+  writeFileSync(path, `#!/bin/sh\necho 'this is another version' >&2\nexec '${binary}' "$@"\n`);
+  chmodSync(path, 0o755);
+  server.process.kill('SIGUSR2');
+  await server.starts(2);
+  assert.ok(server.stderr.includes('this is another version'), server.stderr);
+  assert.equal(await ask(server.url), 200);
+  assert.equal(await server.stop(), 0);
+});
+
+test('a server that cannot start any more ends the supervisor', async () => {
+  const path = join(directory, 'broken');
+  symlinkSync(binary, path);
+  const server = await Server.launch({ command: [path], flags: script });
+  unlinkSync(path);
+  server.process.kill('SIGUSR2');
+  assert.equal(await server.exited, 1);
+  await server.err.ended;
+  assert.match(server.stderr, /cannot run .*broken: No such file.*\n.*ended with code 1/);
+  assert.match(server.stderr, /5 times in a row/);
+});
+
+test('SIGHUP takes over what it can, all or nothing, and drops no stream', async () => {
+  const file = join(directory, 'seedance.yaml');
+  writeFileSync(file, 'max_connections: 100\n');
+  const server = await Server.start(...script, '--config', file);
+  const client = await server.connect();
+  client.send({ type: 'INFER_REQ', id: 'a', prompt: 'x' });
+  await client.until((m) => m.type === 'INFER_CHUNK');
+  const chunk = (from) => client.until((m) => m.type === 'INFER_CHUNK' && m.seq > from);
+  const newest = () => client.messages.findLast((m) => m.type === 'INFER_CHUNK').seq;
+
+  writeFileSync(file, 'api_keys: [sesame]\nmax_connections: many\n');
+  server.process.kill('SIGHUP');
+  await server.err.until(/^seedance: reload: nothing changed: .*seedance.yaml:2: max_connections/);
+  assert.equal(await ask(server.url, '/v1/models'), 200);
+
+  writeFileSync(file, 'api_keys: [sesame]\nmax_connections: 200\nctx_size: 64\n');
+  server.process.kill('SIGHUP');
+  await server.err.until(/^seedance: reload: api_keys: 0 secrets -> 1 secret$/);
+  await server.err.until(/^seedance: reload: max_connections: 100 -> 200$/);
+  await server.err.until(/^seedance: reload: needs a restart: ctx_size: 0 -> 64$/);
+  assert.ok(!server.stderr.includes('sesame'));
+  while (await ask(server.url, '/v1/models') !== 401) await new Promise(setImmediate);
+  const headers = { authorization: 'Bearer sesame' };
+  assert.equal((await server.get('/v1/models', { headers })).status, 200);
+  await chunk(newest());
+  assert.equal((await server.starts(1)).length, 1);
+  client.send({ type: 'CANCEL', id: 'a' });
+  assert.equal((await client.finish('a')).done.finish_reason, 'cancelled');
+  await client.close();
+  assert.equal(await server.stop(), 0);
+});
+
+test('the server ends with its supervisor', async () => {
+  const server = await Server.start(...script);
+  const client = await server.connect();
+  server.process.kill('SIGKILL');
+  assert.equal(await server.exited, 'SIGKILL');
+  await gone(server);
+  await client.closed;
+  assert.equal(await ask(server.url), 'ECONNREFUSED');
+  rmSync(server.home, { recursive: true });
+});
+
+test('a server that is told to stop itself takes the supervisor along', async () => {
+  const server = await Server.start(...script);
+  process.kill(server.pid, 'SIGTERM');
+  assert.equal(await server.exited, 0);
+  assert.equal(server.stderr, '');
+  rmSync(server.home, { recursive: true });
+});
+
+test('without a supervisor there is one process', async () => {
+  const server = await Server.start(...script, '--no-supervisor');
+  assert.equal(server.pid, undefined);
+  server.process.kill('SIGHUP');
+  await server.err.until(/reload: nothing changed/);
+  assert.equal(await server.stop(), 0);
+  const killed = await Server.start(...script, '--no-supervisor');
+  killed.process.kill('SIGKILL');
+  assert.equal(await killed.exited, 'SIGKILL');
+  rmSync(killed.home, { recursive: true });
+});
+
+// Starts a server as systemd's socket activation does; `handle` becomes its descriptor 3.
+function activate(handle, ...flags) {
+  const command = ['/bin/sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', 'sh', binary];
+  return Server.launch({ command, flags: [...script, ...flags], stdio: [handle] });
+}
+
+for (const flags of [[], ['--no-supervisor']]) {
+  test(`sockets from outside are served ${flags.join()}`, async () => {
+    const outside = createServer().listen(0, '127.0.0.1');
+    await once(outside, 'listening');
+    const { port } = outside.address();
+    const server = await activate(outside._handle, ...flags);
+    outside.close();  // Ours; the server has its own.
+    assert.equal(server.url, `http://127.0.0.1:${port}`);
+    assert.equal(await ask(server.url), 200);
+    if (flags.length === 0) {
+      process.kill(server.pid, 'SIGKILL');
+      assert.equal(await ask(server.url, '/healthz'), 200);
+    }
+    assert.equal(await server.stop(), 0);
+  });
+
+  test(`a descriptor that is no listening socket is refused ${flags.join()}`, async () => {
+    await assert.rejects(activate('pipe', ...flags), (error) => {
+      assert.equal(error.code, 2);
+      assert.equal(error.stderr, 'seedance: LISTEN_FDS: descriptor 3 is no listening TCP socket\n');
+      return true;
+    });
+  });
+}
+
+test('the supervisor holds next to no memory', async () => {
+  const server = await Server.start(...script);
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
+  assert.ok(Number(/RssAnon:\s+(\d+)/.exec(status)[1]) < 4096, status);
+  assert.equal(await server.stop(), 0);
+});
