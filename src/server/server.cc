@@ -141,7 +141,8 @@ Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice,
   if (auto started = start_edges(); !started) return started;
   auto served = serve(*signals, on_ready, on_notice, on_reload);
   join_edges();
-  return served;
+  const auto closed = core_->close();
+  return served ? closed : served;
 }
 
 Result<void> Server::start_edges() {
@@ -187,6 +188,7 @@ Result<void> Server::serve(const io::Signals& signals, const OnReady& on_ready,
 }
 
 void Server::tell_notices(const OnNotice& on_notice) {
+  for (const std::string& notice : core_->take_journal_notices()) on_notice(notice);
   for (std::size_t i = 0; i < config_.models.size(); ++i) {
     std::vector<std::string>& notices = core_->hosts().at(i)->notices();
     for (const std::string& notice : notices) {
