@@ -210,6 +210,7 @@ void Core::accept(Stream& stream, TimePoint now) {
     journal_->reserve(stream.id, stream.bytes);
     put_state(stream);
   }
+  touch(stream);
   const bool starts = model.queue.empty() && model.takes_jobs() && model.alone == nullptr;
   enter(stream, State::queued);
   auto attachment = Attachment::fresh;
@@ -263,6 +264,7 @@ void Core::raise_generation(Stream& stream) {
 void Core::start(Stream& stream, TimePoint) {
   put_tokens(stream);  // Made under the generation that ends here.
   enter(stream, State::running);
+  stream.at_engine = false;
   stream.start_by = kNever;
   set_alarm(stream, stream.orphan_at);
   if (std::exchange(stream.started, true) || stream.from_journal) raise_generation(stream);

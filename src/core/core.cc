@@ -47,8 +47,10 @@ Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
   if (!journal) return;
   journal_.emplace(journal->limits, journal->recovery);
   journal_bytes_max_ = journal->limits.bytes_max;
+  const stream::Recovery& recovery = journal->recovery;
+  const std::uint32_t epoch_step = recovery.lost_tail ? recovery.epoch_step : 0;
   for (stream::RecoveredStream& recovered : journal->recovery.streams) {
-    recover(recovered, journal->recovery.lost_tail, clocks_.steady);
+    recover(recovered, epoch_step, clocks_.steady);
   }
   publish_counts();
 }

@@ -171,7 +171,7 @@ class Core {
   Problem no_stream(StreamId id, const Principal& principal) const;
 
   // Recovery.
-  void recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint now);
+  void recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step, TimePoint now);
   std::optional<Problem> why_not_continued(const Stream& stream) const;
   std::shared_ptr<stream::TokenLog> log_of(const stream::StateRecord& state,
                                            bool with_logprobs) const;
@@ -186,6 +186,7 @@ class Core {
   void touch(Stream& stream);
   bool close_round();
   void release(Round& round);
+  void release(Effect& effect);
   void tend_journal();
   WallTime wall(TimePoint at) const { return clocks_.wall + (at - clocks_.steady); }
   TimePoint steady(WallTime at) const { return clocks_.steady + (at - clocks_.wall); }

@@ -169,7 +169,7 @@ void Core::on(ListStreams& list, TimePoint) {
   const auto add = [&](const std::map<std::uint64_t, Stream*>& streams) {
     for (const auto& [number, stream] : streams | std::views::reverse) {
       if (out.streams.size() >= limits_.listed_max) return;
-      if (stream->principal != list.principal || !stream->log) continue;
+      if (stream->principal != list.principal || !stream->committed) continue;
       out.streams.push_back(summary_of(*stream));
     }
   };
@@ -250,8 +250,6 @@ void Core::keep(Stream& stream, TimePoint until) {
   std::vector<TokenId>{}.swap(stream.prompt);
   stream.request.sampling.logit_bias = {};
   stream.detokenizer.reset();
-  Stream& oldest = *done_.begin()->second;
-  if (done_.size() > limits_.streams_kept_max && oldest.log->head().done) expire_kept(oldest);
 }
 
 void Core::expire_kept(Stream& stream) {

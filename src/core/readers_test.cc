@@ -209,5 +209,18 @@ TEST(Readers, KeepsSoManyEndedStreams) {
   EXPECT_THAT(h.resumed, SizeIs(1));
 }
 
+TEST(Readers, KeepsNoMoreWhenManyEndTogether) {
+  Harness h{{.streams_kept_max = 2}};
+  h.start(4);
+  for (int i = 0; i < 4; ++i) h.run();
+  std::vector<engine::StepToken> ends;
+  for (const engine::Job& job : h.jobs) {
+    ends.push_back({.job = job.id, .gen = job.gen, .token = kEnd, .end = engine::JobEnd::stop});
+  }
+  h.step(std::move(ends));
+  h.advance({});
+  EXPECT_EQ(h.core.stats().streams_kept.value(), 2);
+}
+
 }  // namespace
 }  // namespace seedance::core

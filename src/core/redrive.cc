@@ -22,7 +22,7 @@ Problem poisonous(std::uint32_t times, std::uint64_t tokens) {
 
 }  // namespace
 
-// An engine's death is charged to all who ran: a new token clears the charge; who is
+// An engine's death is charged to all whose jobs it had: a new token clears the charge; who is
 // charged twice runs alone; only who dies alone, again and again, fails.
 void Core::on(EngineDown& down, TimePoint now) {
   Model& model = model_of(down.model);
@@ -31,10 +31,11 @@ void Core::on(EngineDown& down, TimePoint now) {
   for (const auto& [number, stream] : active_) {
     if (stream->model == &model && stream->state == State::running) lost.push_back(stream);
   }
+  const Stream* alone = std::exchange(model.alone, nullptr);
   for (Stream* stream : lost) {
-    ++stream->deaths;
-    const bool alone = stream == std::exchange(model.alone, nullptr);
-    if (alone && ++stream->lone_deaths >= kLoneDeathsMax) {
+    const bool ran = std::exchange(stream->at_engine, false);
+    if (ran) ++stream->deaths;
+    if (ran && stream == alone && ++stream->lone_deaths >= kLoneDeathsMax) {
       finish(*stream, stream::FinishReason::error,
              poisonous(stream->deaths, stream->log->appended().value), now);
     } else {
@@ -51,7 +52,8 @@ void Core::requeue(Stream& stream, TimePoint now) {
   enter(stream, State::queued);
 }
 
-void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint now) {
+// `epoch_step`: what its epoch grows by if it is not done; 0 = nothing is lost.
+void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step, TimePoint now) {
   stream::StreamHeader& header = recovered.state.header;
   auto owned = std::make_unique<Stream>();
   Stream& stream = *owned;
@@ -69,7 +71,7 @@ void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint
   stream.server_starts = recovered.state.server_starts;
   // The wall clock may have been set back meanwhile.
   stream.accepted = stream.submitted = std::min(steady(header.created), now);
-  stream.from_journal = stream.recovering = true;
+  stream.from_journal = stream.recovering = stream.committed = true;
   if (auto request = decode_run_request(as_bytes(header.request))) {
     stream.prompt = std::move(request->prompt);
     stream.tokens_max = request->tokens_max;
@@ -110,8 +112,8 @@ void Core::recover(stream::RecoveredStream& recovered, bool lost_tail, TimePoint
   }
   stream.bytes = bytes_of(stream);
   journal_->reserve(stream.id, stream.bytes);
-  if (lost_tail) {
-    ++stream.epoch.value;
+  if (epoch_step > 0) {
+    stream.epoch.value += epoch_step;
     put_state(stream);
   }
   stream.start_by = now + limits_.recovery_wait_max;

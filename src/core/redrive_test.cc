@@ -134,6 +134,40 @@ TEST(Journalled, ABatchShowsNoMoreThanItHolds) {
   EXPECT_EQ(h.text(), "ab");
 }
 
+// Its job waits for the journal, its cancel does not.
+TEST(Journalled, AJobThatWasCancelledBeforeItLeftIsNotGiven) {
+  Harness h{Disk{}, Writing::by_hand};
+  h.start();
+  const StreamId id = h.run();
+  h.pass(CancelStream{.reply_to = {}, .principal = {}, .stream = id});
+  h.written();
+  EXPECT_THAT(h.jobs, IsEmpty());
+  EXPECT_EQ(h.terminal().reason, stream::FinishReason::cancelled);
+}
+
+TEST(Journalled, AJobThatNeverLeftIsNotChargedWithADeath) {
+  Harness h{Disk{}, Writing::by_hand};
+  h.start();
+  h.run();
+  for (std::uint32_t i = 0; i < kSuspectDeaths + kLoneDeathsMax; ++i) replace_engine(h);
+  h.written();
+  ASSERT_THAT(h.jobs, SizeIs(1));  // The last one only.
+  h.end(h.jobs[0]);
+  h.written();
+  EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
+}
+
+TEST(Journalled, ListsNobodyWhoIsNotWritten) {
+  Harness h{Disk{}, Writing::by_hand};
+  h.start();
+  h.run();
+  h.pass(ListStreams{.reply_to = {}, .principal = {}});
+  EXPECT_THAT(h.lists.at(0).streams, IsEmpty());
+  h.written();
+  h.pass(ListStreams{.reply_to = {}, .principal = {}});
+  EXPECT_THAT(h.lists.at(1).streams, SizeIs(1));
+}
+
 TEST(Journalled, AServerThatStartsAgainContinuesWhereItWas) {
   Harness before{Disk{}};
   before.start(1);
@@ -222,6 +256,7 @@ TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
   before.end(before.jobs[1]);
   stream::Recovery recovery = Harness::recovered(before.segments);
   recovery.lost_tail = true;
+  recovery.epoch_step = 7;
   Core core{{}, {{.name = "letters", .digest = "d"}}, {}, JournalStart{{}, std::move(recovery)}};
   while (core.next()) {
   }
@@ -235,7 +270,9 @@ TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
                     kStart);
     return std::get<Reply>(*core.next()).body;
   };
-  EXPECT_EQ(std::get<Refused>(attach(running, 1)).problem.code, ErrorCode::epoch_mismatch);
+  const Problem problem = std::get<Refused>(attach(running, 1)).problem;
+  EXPECT_EQ(problem.code, ErrorCode::epoch_mismatch);
+  EXPECT_EQ(problem.numbers.at(0).value, 1 + 7);
   EXPECT_EQ(std::get<Resumed>(attach(done, 2)).head, Offset{1});
 }
 

@@ -31,7 +31,7 @@ void Core::hold(Effect effect) {
   if (journal_) {
     held_.push_back(std::move(effect));
   } else {
-    effects_.push_back(std::move(effect));
+    release(effect);
   }
 }
 
@@ -120,13 +120,27 @@ bool Core::close_round() {
 
 void Core::release(Round& round) {
   for (const Round::Growth& growth : round.growths) {
+    const bool grew = growth.log->head() != growth.head;
     growth.log->commit(growth.head);
     Stream* stream = find(growth.stream);
     if (stream == nullptr) continue;
-    wake(*stream);
+    stream->committed = true;
+    if (grew) wake(*stream);
     if (growth.head.done) remove_readers(*stream);
   }
-  for (Effect& effect : round.effects) effects_.push_back(std::move(effect));
+  for (Effect& effect : round.effects) release(effect);
+}
+
+void Core::release(Effect& effect) {
+  const auto* command = std::get_if<EngineCommand>(&effect);
+  if (const auto* job = command == nullptr ? nullptr : std::get_if<engine::Job>(&command->command)) {
+    Stream* stream = find(job->id.value);
+    const bool wanted =
+        stream != nullptr && stream->state == State::running && stream->gen == job->gen;
+    if (!wanted) return;  // Cancelled, or given anew, while it waited for the journal.
+    stream->at_engine = true;
+  }
+  effects_.push_back(std::move(effect));
 }
 
 void Core::on(JournalWritten& written, TimePoint) {
@@ -150,10 +164,14 @@ void Core::on(JournalFlows&, TimePoint now) {
 // Keeps the journal small: drops the oldest ended streams when there is too much of
 // it, copies forward what old segments hold, removes those that nobody needs.
 void Core::tend_journal() {
-  if (!journal_) return;
-  while (kept_bytes_ > journal_bytes_max_ / kKeptShare && done_.begin()->second->log->head().done) {
+  const auto too_many = [this] {
+    return done_.size() > limits_.streams_kept_max ||
+           (journal_ && kept_bytes_ > journal_bytes_max_ / kKeptShare);
+  };
+  while (!done_.empty() && too_many() && done_.begin()->second->log->head().done) {
     expire_kept(*done_.begin()->second);
   }
+  if (!journal_) return;
   for (const StreamId id : journal_->to_forward()) {
     const auto found = streams_.find(id);
     if (found != streams_.end() && found->second->log) put_state(*found->second);

@@ -39,6 +39,7 @@ struct Core::Stream {
   std::optional<text::Detokenizer> detokenizer;
   std::string visible;  // Scratch: what one token made visible.
 
+  bool committed = false;        // Its beginning is.
   std::vector<ReplyTo> readers;  // Until its end is committed.
   Offset journalled;             // Tokens that were put into the journal.
   std::uint64_t bytes = 0;       // About what it may become in the journal.
@@ -61,6 +62,7 @@ struct Core::Stream {
   std::uint32_t server_starts = 0;
   bool recovering = false;    // Until its next token.
   bool started = false;       // It was given to an engine before.
+  bool at_engine = false;     // Its present job was, not only put into a round.
   bool from_journal = false;  // The server started since its last job.
 
   bool unread() const { return readers.empty(); }
