@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 
 namespace seedance::stream {
 namespace {
+
+constexpr std::uint32_t kEpochStepMax = 1U << 20;
 
 constexpr std::string_view kEndedAlready = "a record of a stream that has ended";
 
@@ -150,6 +153,7 @@ Result<std::size_t> JournalReader::behind_damage(std::uint32_t number, Bytes byt
 Recovery JournalReader::finish() {
   Recovery recovery = std::move(recovery_);
   recovery.lost_tail = exposed_;
+  recovery.epoch_step = 1 + crc32c(std::as_bytes(std::span{options_.boot})) % kEpochStepMax;
   recovery.streams.reserve(streams_.size());
   for (auto& [id, held] : streams_) {
     if (held.exposed && !held.recovered.state.ended) recovery.lost_tail = true;

@@ -31,6 +31,9 @@ struct Recovery {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> segments;  // Number and bytes, in order.
   std::uint64_t bytes_cut = 0;                                    // Behind the last whole record.
   bool lost_tail = false;  // Committed tokens may be lost: unfinished streams need a new epoch.
+  // What their epochs grow by then. Another number in each boot: the new epoch can be
+  // lost like the tokens, and must not be given to another log after that.
+  std::uint32_t epoch_step = 1;
 
   std::uint32_t next_segment() const { return segments.empty() ? 1 : segments.back().first + 1; }
 };

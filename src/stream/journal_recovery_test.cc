@@ -255,6 +255,18 @@ TEST(JournalReaderAfterPowerLoss, SaysThatATailMayBeLost) {
   EXPECT_THAT(token_counts(*recovery), testing::ElementsAre(1));
 }
 
+// The epoch that a log gets after one power loss can be lost with the next one.
+TEST(JournalReaderAfterPowerLoss, EachBootGivesOtherEpochs) {
+  const Segments segments = {{1, make_segment(1, {make_state(1)})}};
+  BootId third = kOtherBoot;
+  ++third[15];
+  const auto second = read(segments, kOtherBoot);
+  const auto next = read(segments, third);
+  ASSERT_TRUE(second && next);
+  EXPECT_NE(second->epoch_step, next->epoch_step);
+  EXPECT_GT(second->epoch_step, 0U);
+}
+
 TEST(JournalReaderAfterPowerLoss, CutsAtTheFirstDamageBehindTheLastMark) {
   const std::string first = make_segment(1, {make_state(1), make_record(1, 0), kMark});
   const Records safe = {make_record(1, 1), kMark};
