@@ -26,6 +26,7 @@ TEXT = WIDTH_CHECKED + (".mjs", ".md", ".txt", ".json", ".yaml", ".yml", ".sh", 
 COVERS = {
     "src/config/load_test.cc": ["src/config/settings.cc"],
     "src/core/core_test.cc": ["src/core/stats.cc"],
+    "src/core/redrive_test.cc": ["src/core/rounds.cc"],
     "src/llama/runner_test.cc": ["src/llama/test_file.cc", "src/llama/test_model.cc"],
     "src/llama/worker_test.cc": ["src/llama/" + name for name in (
         "child.cc", "message_socket.cc", "model.cc", "system_memory.cc", "test_child.cc")],

@@ -133,7 +133,8 @@ void Core::release(Round& round) {
 
 void Core::release(Effect& effect) {
   const auto* command = std::get_if<EngineCommand>(&effect);
-  if (const auto* job = command == nullptr ? nullptr : std::get_if<engine::Job>(&command->command)) {
+  if (const auto* job =
+          command == nullptr ? nullptr : std::get_if<engine::Job>(&command->command)) {
     Stream* stream = find(job->id.value);
     const bool wanted =
         stream != nullptr && stream->state == State::running && stream->gen == job->gen;
