@@ -1,6 +1,7 @@
 #include "engine/backoff.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace seedance::engine {
 
@@ -9,8 +10,10 @@ void Backoff::on_started(TimePoint now) {
 }
 
 TimePoint Backoff::on_failure(TimePoint now) {
-  if (started_ != kNever && now - started_ >= limits_.healthy_after) failures_ = 0;
+  const bool healthy = started_ != kNever && now - started_ >= limits_.healthy_after;
   started_ = kNever;
+  if (worked_ || healthy) failures_ = 0;
+  if (std::exchange(worked_, false)) return now;
   Duration wait = limits_.first;
   for (std::uint32_t i = 0; i < failures_ && wait < limits_.longest; ++i) wait *= 2;
   ++failures_;

@@ -8,9 +8,10 @@
 
 namespace seedance::engine {
 
-// Waits `first` after a failure, twice as long after each further one, up to
-// `longest`; a run of `healthy_after` forgets the failures before it. Knows no
-// process and no clock: the owner reports and asks.
+// At once, when it had done some work. Otherwise waits `first` after a failure, twice
+// as long after each further one, up to `longest`; work or a run of `healthy_after`
+// forgets the failures before it. Knows no process and no clock: the owner reports
+// and asks.
 class Backoff {
  public:
   struct Limits {
@@ -23,6 +24,9 @@ class Backoff {
 
   void on_started(TimePoint now);
 
+  // It did some of what it is there for since it was started.
+  void on_work() { worked_ = true; }
+
   // Returns when to start again.
   TimePoint on_failure(TimePoint now);
 
@@ -32,6 +36,7 @@ class Backoff {
   Limits limits_;
   TimePoint started_ = kNever;
   std::uint32_t failures_ = 0;  // In a row.
+  bool worked_ = false;
 };
 
 }  // namespace seedance::engine

@@ -28,6 +28,16 @@ TEST(Backoff, ForgetsFailuresAfterAHealthyRun) {
   EXPECT_EQ(backoff.on_failure(later) - later, milliseconds{100});
 }
 
+TEST(Backoff, StartsAtOnceWhatHadWorked) {
+  Backoff backoff{{}};
+  for (int i = 0; i < 5; ++i) (void)backoff.on_failure(kStart);
+  backoff.on_started(kStart);
+  backoff.on_work();
+  EXPECT_EQ(backoff.on_failure(kStart), kStart);
+  backoff.on_started(kStart);
+  EXPECT_EQ(backoff.on_failure(kStart) - kStart, milliseconds{100});
+}
+
 TEST(Backoff, StaysAtTheLongestForEver) {
   Backoff backoff{{}};
   for (int i = 0; i < 10'000; ++i) (void)backoff.on_failure(kStart);

@@ -45,6 +45,9 @@ class Child {
   std::string& outbox() { return outbox_; }
   void flush();
 
+  // What it said is what it is there for.
+  void on_work() { backoff_.on_work(); }
+
   // It does what it must not: kill it.
   void kill(std::string reason);
 

@@ -78,6 +78,7 @@ void ProcessHost::take_events() {
       worker_failure_ = std::move(failed->message);
       worker_.kill({});
     } else {
+      if (std::holds_alternative<engine::Step>(*event)) worker_.on_work();
       tell_engine(std::move(*event));
     }
   }
@@ -99,6 +100,7 @@ void ProcessHost::take_vocabulary_events() {
       vocabulary_.kill({});
       continue;
     }
+    if (std::holds_alternative<text::PrepareReply>(*event)) vocabulary_.on_work();
     vocabulary_ready_ = vocabulary_ready_ || std::holds_alternative<text::VocabularyReady>(*event);
     messages_.emplace_back(core::VocabularyEvent{model_, std::move(*event)});
   }

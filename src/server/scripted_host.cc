@@ -46,6 +46,7 @@ void ScriptedHost::take_events(TimePoint now) {
       restart_at_ = backoff_.on_failure(now);
       return;
     }
+    if (std::holds_alternative<engine::Step>(*event)) backoff_.on_work();
     tell_engine(std::move(*event));
   }
 }
