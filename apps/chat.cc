@@ -1,10 +1,12 @@
 // seedance chat: talk to a running server from the terminal.
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -16,7 +18,9 @@
 #include "apps/chat_client.h"
 #include "apps/command.h"
 #include "apps/files.h"
+#include "apps/resume_state.h"
 #include "io/clock.h"
+#include "io/entropy.h"
 #include "io/signals.h"
 
 namespace seedance::apps {
@@ -48,6 +52,7 @@ struct Turn {
   bool mistaken = false;      // The problem is what was asked for.
   std::int64_t tokens = 0;
   std::int64_t tokens_at_first = 0;  // Of the first chunk.
+  std::uint32_t resumes = 0;
   TimePoint sent;
   TimePoint first;
   TimePoint last;
@@ -58,9 +63,16 @@ std::string_view text_of(const json::object& event, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string_view{value->get_string()} : "";
 }
 
-std::int64_t number_of(const json::object& event, std::string_view key) {
-  const json::value* value = event.if_contains(key);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+// Nothing when it is no message of the protocol.
+std::optional<json::object> parse_message(const std::string& message) {
+  boost::system::error_code error;
+  json::value value = json::parse(message, error);
+  if (error || !value.is_object()) return std::nullopt;
+  return std::move(value.get_object());
+}
+
+bool is_goaway(const json::object& message) {
+  return text_of(message, "type") == "GOAWAY";
 }
 
 // A model's text must not steer the terminal: control characters are dropped.
@@ -72,7 +84,7 @@ std::string for_terminal(std::string_view text) {
   return out;
 }
 
-// A conversation with one server; connects again when the connection was lost.
+// A conversation with one server. An answer goes on over as many connections as it takes.
 class Chat {
  public:
   Chat(const Options& options, Url url) : options_(options), url_(std::move(url)) { reset(); }
@@ -89,13 +101,19 @@ class Chat {
   std::optional<std::string> read_line();
 
  private:
-  std::string request(const std::string& prompt) const;
-  void receive(Turn& turn, const std::string& message);
+  json::object request(const std::string& prompt);
+  void converse(Turn& turn, ResumeState& state);
+  void receive(Turn& turn, ResumeState& state, const std::string& message);
+  void go_on(Turn& turn, ResumeState& state, std::string reason);
+  bool interrupted_within(Duration time);
 
   const Options& options_;
   Url url_;
   std::unique_ptr<ChatClient> client_;
+  bool going_away_ = false;  // The server ends this connection when its streams have ended.
   std::optional<io::Signals> signals_;
+  bool stopping_ = false;  // Ctrl-C ended the answer that is being waited for.
+  io::Entropy entropy_;
   json::array messages_;
   std::uint64_t turns_ = 0;
   std::string input_;  // Read, not yet a whole line.
@@ -103,7 +121,8 @@ class Chat {
 
 Result<void> Chat::connect() {
   client_ = std::make_unique<ChatClient>();
-  return client_->connect(url_, options_.api_key);
+  going_away_ = false;
+  return client_->connect(url_, options_.api_key, signals_ ? &signals_->fd() : nullptr);
 }
 
 Result<void> Chat::catch_signals() {
@@ -119,8 +138,11 @@ void Chat::reset() {
   messages_.push_back(json::object{{"role", "system"}, {"content", options_.system}});
 }
 
-std::string Chat::request(const std::string& prompt) const {
-  json::object out{{"type", "INFER_REQ"}, {"id", fmt::format("chat-{}", turns_)}};
+// With a key: it can be sent again when nothing tells whether it arrived.
+json::object Chat::request(const std::string& prompt) {
+  json::object out{{"type", "INFER_REQ"},
+                   {"id", fmt::format("chat-{}", turns_)},
+                   {"key", fmt::format("{:016x}{:016x}", entropy_.number(), entropy_.number())}};
   if (!options_.model.empty()) out["model"] = options_.model;
   if (options_.temperature) out["temperature"] = *options_.temperature;
   if (options_.max_tokens) out["max_tokens"] = *options_.max_tokens;
@@ -130,52 +152,91 @@ std::string Chat::request(const std::string& prompt) const {
   } else {
     out["messages"] = messages_;
   }
-  return json::serialize(out);
+  return out;
 }
 
-void Chat::receive(Turn& turn, const std::string& message) {
-  const TimePoint now = io::now();
-  boost::system::error_code error;
-  const json::value value = json::parse(message, error);
-  if (error || !value.is_object()) {
+void Chat::receive(Turn& turn, ResumeState& state, const std::string& message) {
+  const auto event = parse_message(message);
+  if (!event) {
     turn.problem = "the server sent what is no message";
     return;
   }
-  const json::object& event = value.get_object();
-  const std::string_view type = text_of(event, "type");
+  going_away_ = going_away_ || is_goaway(*event);
   if (options_.as_json) fmt::print("{}\n", message);
-  if (type == "INFER_CHUNK") {
-    const std::int64_t tokens = number_of(event, "n");
+  const ResumeState::News news = state.on_message(*event);
+  if (const auto* tokens = std::get_if<ResumeState::Tokens>(&news)) {
+    turn.last = io::now();
     if (turn.tokens == 0) {
-      turn.first = now;
-      turn.tokens_at_first = tokens;
+      turn.first = turn.last;
+      turn.tokens_at_first = tokens->count;
     }
-    turn.last = now;
-    turn.tokens += tokens;
-    turn.text += text_of(event, "text");
+    turn.tokens += tokens->count;
+    turn.text += tokens->text;
     if (!options_.as_json) {
-      const std::string_view text = text_of(event, "text");
-      fmt::print("{}", ::isatty(STDOUT_FILENO) != 0 ? for_terminal(text) : std::string{text});
+      fmt::print("{}", ::isatty(STDOUT_FILENO) != 0 ? for_terminal(tokens->text) : tokens->text);
     }
-  } else if (type == "INFER_DONE") {
-    turn.finish_reason = text_of(event, "finish_reason");
-    const json::value* problem = event.if_contains("error");
-    if (problem != nullptr && problem->is_object()) {
-      turn.problem = fmt::format("{}: {}", text_of(problem->get_object(), "code"),
-                                 text_of(problem->get_object(), "message"));
-    }
-  } else if (type == "ERROR") {
-    const std::string_view code = text_of(event, "code");
-    turn.problem = fmt::format("{}: {}", code, text_of(event, "message"));
-    turn.mistaken = code == "invalid_request" || code == "model_not_found";
+  } else if (const auto* later = std::get_if<ResumeState::Later>(&news)) {
+    go_on(turn, state, later->reason);
+  } else if (const auto* end = std::get_if<ResumeState::End>(&news)) {
+    turn.finish_reason = end->finish_reason;
+    turn.problem = end->problem;
+    turn.mistaken = end->mistaken;
   }
   std::fflush(stdout);
 }
 
+// Whether Ctrl-C was pressed before the time was over.
+bool Chat::interrupted_within(Duration time) {
+  pollfd fd{signals_->fd().get(), POLLIN, 0};
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  return ::poll(&fd, 1, static_cast<int>(ms)) > 0 && signals_->next().has_value();
+}
+
+// After a pause, asks for the rest of the answer, on a new connection if need be.
+// A second Ctrl-C meanwhile ends the waiting; the first is for the server to hear.
+void Chat::go_on(Turn& turn, ResumeState& state, std::string reason) {
+  for (;;) {
+    const auto pause = state.on_lost(io::now());
+    if (!pause) {
+      turn.problem = fmt::format("{}; given up", reason);
+      return;
+    }
+    if (interrupted_within(*pause) && std::exchange(stopping_, true)) {
+      turn.finish_reason = "cancelled";
+      return;
+    }
+    if (!client_->closed()) break;
+    const auto connected = connect();
+    if (connected) break;
+    reason = connected.error().detail;
+    if (connected.error().code == Errc::disconnected) continue;
+    turn.problem = reason;
+    return;
+  }
+  client_->send(state.opening());
+  if (stopping_) client_->send(state.cancellation());
+}
+
+void Chat::converse(Turn& turn, ResumeState& state) {
+  client_->send(state.opening());
+  while (turn.finish_reason.empty() && turn.problem.empty()) {
+    if (const auto message = client_->next()) {
+      receive(turn, state, *message);
+    } else if (client_->closed()) {
+      go_on(turn, state, *client_->closed());
+    } else if (client_->wait(-1, signals_->fd()).signal && signals_->next()) {
+      stopping_ = true;
+      client_->send(state.cancellation());
+    }
+  }
+  turn.resumes = state.resumes();
+}
+
 Turn Chat::ask(const std::string& prompt) {
   ++turns_;
+  stopping_ = false;
   Turn turn;
-  if (client_->closed()) {
+  if (client_->closed() || going_away_) {
     if (const auto connected = connect(); !connected) {
       turn.problem = connected.error().detail;
       return turn;
@@ -183,17 +244,8 @@ Turn Chat::ask(const std::string& prompt) {
   }
   messages_.push_back(json::object{{"role", "user"}, {"content", prompt}});
   turn.sent = turn.first = turn.last = io::now();
-  client_->send(request(prompt));
-  while (turn.finish_reason.empty() && turn.problem.empty()) {
-    if (const auto message = client_->next()) {
-      receive(turn, *message);
-    } else if (client_->closed()) {
-      turn.problem = *client_->closed();
-    } else if (client_->wait(-1, signals_->fd()).signal && signals_->next()) {
-      client_->send(json::serialize(
-          json::object{{"type", "CANCEL"}, {"id", fmt::format("chat-{}", turns_)}}));
-    }
-  }
+  ResumeState state{request(prompt)};
+  converse(turn, state);
   // A cut answer belongs to the conversation; a question without any answer does not.
   if (turn.text.empty() && !turn.problem.empty()) {
     messages_.pop_back();
@@ -219,7 +271,9 @@ std::optional<std::string> Chat::read_line() {
       std::fflush(stdout);
       continue;
     }
-    while (client_->next()) {
+    while (const auto message = client_->next()) {
+      const auto event = parse_message(*message);
+      going_away_ = going_away_ || (event && is_goaway(*event));
     }
     if (!woken.input) continue;
     std::array<char, 4096> block{};
@@ -238,6 +292,7 @@ void print_stats(const Turn& turn) {
   if (later > 0 && decode_s > 0) {
     out += fmt::format("then {:.1f} tokens/s, ", static_cast<double>(later) / decode_s);
   }
+  if (turn.resumes > 0) out += fmt::format("resumed {} times, ", turn.resumes);
   fmt::print(stderr, "{}{}]\n", out, turn.finish_reason.empty() ? "no end" : turn.finish_reason);
 }
 

@@ -2,15 +2,19 @@
 
 #include <fmt/core.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/websocket/error.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream_base.hpp>
+#include <chrono>
 #include <utility>
 
 namespace seedance::apps {
@@ -22,6 +26,9 @@ using boost::system::error_code;
 
 constexpr std::string_view kSubprotocol = "seedance.v2+json";
 constexpr std::string_view kDefaultPath = "/ws/inference";
+constexpr std::chrono::seconds kConnectTimeout{10};
+constexpr std::chrono::seconds kIdleTimeout{30};
+constexpr int kTimersMs = 1000;  // Between two looks at Beast's.
 
 std::string closing_sentence(const error_code& error, const websocket::close_reason& reason) {
   if (error != websocket::error::closed) return error.message();
@@ -72,36 +79,74 @@ Result<Url> parse_url(std::string_view text) {
   return url;
 }
 
-Result<void> ChatClient::connect(const Url& url, const std::string& api_key) {
+Result<void> ChatClient::connect(const Url& url, const std::string& api_key, const io::Fd* signal) {
   const std::string place = fmt::format("{}:{}", url.host, url.port);
-  error_code error;
-  asio::ip::tcp::resolver resolver{io_};
-  const auto endpoints = resolver.resolve(url.host, url.port, error);
-  if (error) return fail(Errc::not_found, fmt::format("{}: {}", place, error.message()));
-  asio::connect(socket_.next_layer(), endpoints, error);
-  if (error) {
-    return fail(Errc::disconnected,
-                fmt::format("{}: {} (is `seedance serve` running?)", place, error.message()));
-  }
-  error = socket_.next_layer().set_option(asio::ip::tcp::no_delay{true}, error);
-  if (error) return fail(Errc::disconnected, fmt::format("{}: {}", place, error.message()));
   socket_.set_option(websocket::stream_base::decorator([&](websocket::request_type& request) {
     request.set(boost::beast::http::field::sec_websocket_protocol, kSubprotocol);
     if (!api_key.empty()) {
       request.set(boost::beast::http::field::authorization, "Bearer " + api_key);
     }
   }));
-  const bool is_v6 = url.host.find(':') != std::string::npos;
   websocket::response_type response;
-  socket_.handshake(response, is_v6 ? fmt::format("[{}]:{}", url.host, url.port) : place, url.path,
-                    error);
+  const error_code error = open(url, place, response, signal);
   if (error == websocket::error::upgrade_declined) {
-    return fail(Errc::invalid, fmt::format("{}: {}", place, refusal_sentence(response)));
+    // What is overloaded or starts again is there in a moment.
+    const bool later = response.result_int() == 503;
+    return fail(later ? Errc::disconnected : Errc::invalid,
+                fmt::format("{}: {}", place, refusal_sentence(response)));
+  }
+  if (error == asio::error::connection_refused) {
+    return fail(Errc::disconnected,
+                fmt::format("{}: {} (is `seedance serve` running?)", place, error.message()));
   }
   if (error) return fail(Errc::disconnected, fmt::format("{}: {}", place, error.message()));
+  // A peer that is gone without a word is noticed, too.
+  socket_.set_option(websocket::stream_base::timeout{.handshake_timeout = kConnectTimeout,
+                                                     .idle_timeout = kIdleTimeout,
+                                                     .keep_alive_pings = true});
   socket_.read_message_max(std::size_t{64} << 20);
   start_read();
   return {};
+}
+
+// All of it one after the other, ended early by time or by a signal.
+error_code ChatClient::open(const Url& url, const std::string& place,
+                            websocket::response_type& response, const io::Fd* signal) {
+  error_code error;
+  asio::ip::tcp::resolver resolver{io_};
+  const auto endpoints = resolver.resolve(url.host, url.port, error);
+  if (error) return error;
+  asio::steady_timer timer{io_, kConnectTimeout};
+  asio::posix::stream_descriptor interrupt{io_};
+  error_code given_up;
+  const auto give_up = [&](error_code why) {
+    given_up = why;
+    socket_.next_layer().close();
+  };
+  const auto finish = [&](error_code result) {
+    error = given_up ? given_up : result;
+    timer.cancel();
+    interrupt.close();
+  };
+  timer.async_wait([&](error_code cancelled) {
+    if (!cancelled) give_up(asio::error::timed_out);
+  });
+  if (signal != nullptr) {
+    interrupt.assign(::dup(signal->get()));
+    interrupt.async_wait(asio::posix::stream_descriptor::wait_read, [&](error_code cancelled) {
+      if (!cancelled) give_up(asio::error::interrupted);
+    });
+  }
+  const bool is_v6 = url.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? fmt::format("[{}]:{}", url.host, url.port) : place;
+  asio::async_connect(socket_.next_layer(), endpoints, [&](error_code result, const auto&) {
+    if (!result) result = socket_.next_layer().set_option(asio::ip::tcp::no_delay{true}, result);
+    if (result) return finish(result);
+    socket_.async_handshake(response, host, url.path, finish);
+  });
+  io_.run();
+  io_.restart();
+  return error;
 }
 
 void ChatClient::send(std::string message) {
@@ -135,7 +180,7 @@ ChatClient::Woken ChatClient::wait(int input, const io::Fd& signal) {
   const short interest = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
   const int socket = closed_ ? -1 : socket_.next_layer().native_handle();
   std::array<pollfd, 3> fds{{{socket, interest, 0}, {signal.get(), POLLIN, 0}, {input, POLLIN, 0}}};
-  ::poll(fds.data(), fds.size(), -1);
+  ::poll(fds.data(), fds.size(), kTimersMs);
   io_.poll();
   return {.input = fds[2].revents != 0, .signal = fds[1].revents != 0};
 }

@@ -35,8 +35,9 @@ class ChatClient {
   ChatClient(const ChatClient&) = delete;
   ChatClient& operator=(const ChatClient&) = delete;
 
-  // Once, first. Errors name the address.
-  Result<void> connect(const Url& url, const std::string& api_key);
+  // Once, first. Errors name the address; `disconnected` when nobody answers there now.
+  // Gives up when `signal`, if there is one, can be read.
+  Result<void> connect(const Url& url, const std::string& api_key, const io::Fd* signal = nullptr);
 
   void send(std::string message);
 
@@ -46,7 +47,8 @@ class ChatClient {
     bool signal = false;
   };
   // Waits for a message, for the end of the connection, or for one of the two
-  // descriptors. Without input (-1) a closed connection is not waited on.
+  // descriptors, but not for ever. Without input (-1) a closed connection is not
+  // waited on.
   Woken wait(int input, const io::Fd& signal);
 
   // The next message that has come.
@@ -56,6 +58,9 @@ class ChatClient {
   const std::optional<std::string>& closed() const { return closed_; }
 
  private:
+  boost::system::error_code open(const Url& url, const std::string& place,
+                                 boost::beast::websocket::response_type& response,
+                                 const io::Fd* signal);
   void start_read();
   void start_write();
 
