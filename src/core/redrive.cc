@@ -104,6 +104,10 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     stream.ended = steady(recovered.state.ended->at);
     return keep(stream, now + std::clamp(left, Duration::zero(), limits_.terminal_ttl));
   }
+  if (epoch_step > 0) {  // Also when it only ends: with tokens missing, perhaps.
+    stream.epoch.value += epoch_step;
+    put_state(stream);
+  }
   if (auto problem = why_not_continued(stream)) {
     return finish(stream, stream::FinishReason::error, *std::move(problem), now);
   }
@@ -112,10 +116,6 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
   }
   stream.bytes = bytes_of(stream);
   journal_->reserve(stream.id, stream.bytes);
-  if (epoch_step > 0) {
-    stream.epoch.value += epoch_step;
-    put_state(stream);
-  }
   stream.start_by = now + limits_.recovery_wait_max;
   set_alarm(stream, stream.start_by);
   enter(stream, State::queued);

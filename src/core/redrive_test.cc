@@ -252,8 +252,10 @@ TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
   before.start();
   const StreamId running = before.run();
   const StreamId done = before.run();
+  const StreamId orphan = before.run({.surface = Surface::chat});  // Is cancelled.
   before.say(before.jobs[0], "ab");
   before.end(before.jobs[1]);
+  before.say(before.jobs[2], "ab");
   stream::Recovery recovery = Harness::recovered(before.segments);
   recovery.lost_tail = true;
   recovery.epoch_step = 7;
@@ -270,9 +272,11 @@ TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
                     kStart);
     return std::get<Reply>(*core.next()).body;
   };
-  const Problem problem = std::get<Refused>(attach(running, 1)).problem;
-  EXPECT_EQ(problem.code, ErrorCode::epoch_mismatch);
-  EXPECT_EQ(problem.numbers.at(0).value, 1 + 7);
+  for (const StreamId stream : {running, orphan}) {
+    const Problem problem = std::get<Refused>(attach(stream, 1)).problem;
+    EXPECT_EQ(problem.code, ErrorCode::epoch_mismatch);
+    EXPECT_EQ(problem.numbers.at(0).value, 1 + 7);
+  }
   EXPECT_EQ(std::get<Resumed>(attach(done, 2)).head, Offset{1});
 }
 
