@@ -50,6 +50,7 @@ void put(const char* name, const std::string& value) {
 bool place(const std::vector<int>& fds) {
   const int behind = kFirstListenFd + static_cast<int>(fds.size());
   std::vector<int> copies;  // Out of the way of each other's place.
+  copies.reserve(fds.size());
   for (const int fd : fds) copies.push_back(fcntl(fd, F_DUPFD, behind));
   int at = kFirstListenFd;
   for (const int copy : copies) {
@@ -124,6 +125,7 @@ Result<ServiceProcess> start_service(const std::vector<std::string>& argv,
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::vector<int> fds;
+  fds.reserve(listeners.sockets.size() + 1);
   for (const Fd& socket : listeners.sockets) fds.push_back(socket.get());
   fds.push_back(theirs.get());
 

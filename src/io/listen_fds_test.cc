@@ -66,8 +66,8 @@ TEST(TakeListenFds, TakesTheSocketsForThisProcessAlone) {
   auto group = Listener::open_group({.host = "127.0.0.1"}, 2);
   ASSERT_TRUE(group);
   EXPECT_EQ(in_a_copy([&] {
-              Fd first{fcntl((*group)[0].fd().get(), F_DUPFD, 100)};
-              Fd second{fcntl((*group)[1].fd().get(), F_DUPFD, 100)};
+              const Fd first{fcntl((*group)[0].fd().get(), F_DUPFD, 100)};
+              const Fd second{fcntl((*group)[1].fd().get(), F_DUPFD, 100)};
               dup2(first.get(), kFirstListenFd);
               dup2(second.get(), kFirstListenFd + 1);
               announce(2);

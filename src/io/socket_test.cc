@@ -96,8 +96,8 @@ TEST(Listener, AGroupSharesItsConnectionsAndNothingElse) {
   for (const Listener& one : *group) EXPECT_EQ(one.port(), group->front().port());
   EXPECT_FALSE(Listener::open({.host = "127.0.0.1", .port = group->front().port()}));
   EXPECT_FALSE(Listener::open_group({.host = "127.0.0.1", .port = group->front().port()}, 3));
-  std::vector<Fd> clients;
-  for (int i = 0; i < 64; ++i) clients.push_back(connect_to(group->front().port()));
+  std::vector<Fd> clients(64);
+  for (Fd& client : clients) client = connect_to(group->front().port());
   std::size_t accepted = 0;
   for (const Listener& one : *group) {
     std::size_t here = 0;
