@@ -219,6 +219,22 @@ class Serve(Server):
             self.start("--engine", "scripted")
             self.assertEqual(self.stop(number), "")
 
+    def on_terminal(self):
+        terminal = Terminal(self, [BINARY, "serve", "--engine", "scripted", "--port", "0",
+                                   "--data-dir", self.path("data")])
+        terminal.expect("ready after")
+        return terminal
+
+    def test_ends_with_its_terminal(self):
+        terminal = self.on_terminal()
+        terminal.close()
+        self.assertEqual(terminal.wait(), 0)
+
+    def test_is_stopped_from_its_terminal(self):
+        terminal = self.on_terminal()
+        terminal.write("\x03")
+        self.assertEqual(terminal.wait(), 0)
+
     def test_warns_where_anybody_may_ask(self):
         self.start("--engine", "scripted", "--host", "0.0.0.0")
         warning = self.stop()
@@ -359,7 +375,12 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execve(command[0], command, clean_environment())
-        case.addCleanup(os.close, self.fd)
+        case.addCleanup(self.close)
+
+    def close(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
 
     def write(self, text):
         os.write(self.fd, text.encode())
