@@ -95,7 +95,7 @@ def seedance(binaries, model, args):
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
         command = [binaries.seedance, "serve", "--model", model, "--port", str(port),
-                   "--data-dir", data, "--threads", str(args.threads),
+                   "--no-supervisor", "--data-dir", data, "--threads", str(args.threads),
                    "--parallel", str(args.parallel), "--ctx-size", str(args.context)]
         with running(command, port, "/readyz") as server:
             yield server
