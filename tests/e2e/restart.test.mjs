@@ -1,5 +1,6 @@
-// The server dies, is replaced or reloads, and nobody is refused.
+// The server dies, is replaced or reloads: nobody is refused, and no token is lost.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -45,6 +46,57 @@ function crowd(url, clients = 8) {
       return outcomes;
     },
   };
+}
+
+// Once somebody lets us in: who is let in by a server that goes at once comes again.
+async function connected(server) {
+  for (;;) {
+    try {
+      return await server.connect();
+    } catch (error) {
+      assert.notEqual(error.code, 'ECONNREFUSED');
+    }
+  }
+}
+
+const request = { prompt: 'Once upon a time', seed: 7, max_tokens: 400, ignore_eos: true };
+
+// Asks, and reads on behind each interruption: `interruptions` are done when so
+// many more tokens have come, and give the server that then has the stream.
+// Checks that there is no gap and that the whole is what it says it is.
+async function answerOver(first, interruptions) {
+  let server = first;
+  let seq = 0;
+  let text = '';
+  let accepted;
+  for (let i = 0; ; i++) {
+    const client = await connected(server);
+    client.send(accepted === undefined ? { type: 'INFER_REQ', id: 'a', ...request } :
+      { type: 'RESUME', id: 'a', stream: accepted.stream, epoch: accepted.epoch, seq });
+    let done;
+    if (i < interruptions.length) {
+      await client.until((m) => m.type === 'INFER_CHUNK' && m.seq >= seq + 30);
+      server = await interruptions[i](server, client);
+      await client.closed;
+    } else {
+      done = (await client.finish('a')).done;
+      await client.close();
+    }
+    for (const message of client.messages) {
+      assert.notEqual(message.type, 'ERROR', JSON.stringify(message));
+      if (message.type === 'ACCEPTED') accepted = message;
+      if (message.type === 'RESUMED') assert.equal(message.from, seq);
+      if (message.type !== 'INFER_CHUNK') continue;
+      assert.equal(message.seq, seq);
+      seq += message.n;
+      text += message.text;
+    }
+    if (!done) continue;
+    assert.equal(done.finish_reason, 'length');
+    assert.equal(done.seq, seq);
+    assert.equal(done.sha256, createHash('sha256').update(text).digest('hex'));
+    return text;
+  }
 }
 
 // Processes that are not our children cannot be waited for, but they hold the
@@ -211,4 +263,51 @@ test('the supervisor holds next to no memory', async () => {
   const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
   assert.ok(Number(/RssAnon:\s+(\d+)/.exec(status)[1]) < 4096, status);
   assert.equal(await server.stop(), 0);
+});
+
+test('a stream goes on behind its last token when the server is killed', async () => {
+  const server = await Server.start('--engine', 'scripted:rate=500');
+  const whole = await answerOver(server, []);
+  let starts = 1;
+  const kill = async (one) => {
+    await one.starts(starts++);
+    process.kill(one.pid, 'SIGKILL');
+    return one;
+  };
+  assert.equal(await answerOver(server, [kill, kill, kill]), whole);
+  assert.equal(await server.stop(), 0);
+});
+
+test('a stream goes on in the new server where the old one had no time for it', async () => {
+  const server = await Server.start('--engine', 'scripted:rate=500', '--drain-timeout-ms', '0');
+  const whole = await answerOver(server, []);
+  let starts = 1;
+  const replace = async (one, client) => {
+    await one.starts(starts++);
+    one.process.kill('SIGUSR2');
+    await client.until((m) => m.type === 'GOAWAY');
+    assert.equal((await client.closed).code, 1012);
+    return one;
+  };
+  assert.equal(await answerOver(server, [replace, replace]), whole);
+  assert.equal(await server.stop(), 0);
+});
+
+test('a stream goes on when everything was killed and is started by hand', async () => {
+  const home = join(directory, 'data');
+  const start = () => Server.start('--engine', 'scripted:rate=500', '--data-dir', home);
+  const first = await start();
+  const whole = await answerOver(first, []);
+  let last;
+  const killAll = async (one) => {
+    const { pid } = one;
+    one.process.kill('SIGKILL');
+    process.kill(pid, 'SIGKILL');
+    await gone(one);
+    rmSync(one.home, { recursive: true });
+    last = await start();
+    return last;
+  };
+  assert.equal(await answerOver(first, [killAll, killAll]), whole);
+  assert.equal(await last.stop(), 0);
 });
