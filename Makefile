@@ -2,9 +2,12 @@
 # quick when there is nothing to do.
 #
 #   make            release build: build/release/seedance
-#   make demo       builds, starts a server, streams from it over WebSocket and SSE
+#   make demo       builds, starts a server, streams from it through a cut connection and a killed
+#                   worker, and over SSE
 #   make serve      runs the server; ARGS="--port 9000 ..." goes to it
-#   make test       unit tests and end-to-end tests
+#   make test       unit tests, end-to-end tests and a short chaos run
+#   make chaos      KILLS=200 kills of server and worker each, with clients on a weak network; ARGS
+#                   goes to tests/chaos/chaos.mjs
 #   make card       measures the demo model against its card
 #   make lint       every rule that a machine can check; make format repairs the layout
 #   make bench      compares with llama.cpp's own server; ARGS goes to bench/run.py
@@ -16,7 +19,8 @@
 # SEEDANCE_CUDA=1 and SEEDANCE_LLAMA_DIR=DIR choose another llama.cpp.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := release
-.PHONY: release demo serve test card lint format bench asan tsan fuzz setup clean distclean help
+.PHONY: release demo serve test chaos card lint format bench asan tsan fuzz
+.PHONY: setup clean distclean help
 .NOTPARALLEL:
 
 release:
@@ -35,6 +39,10 @@ card: release
 	@tools/setup --node
 	@tests/card/card_test.py --print build/release/tests/seedance-card models/demo
 	@.deps/bin/node --test tests/e2e/demo.test.mjs
+
+chaos: release
+	@tools/setup --node
+	@.deps/bin/node tests/chaos/chaos.mjs --kills $(or $(KILLS),200) $(ARGS)
 
 lint:
 	@tools/lint.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tools/test.sh PRESET: builds the preset and runs its unit tests; with release, the end-to-end
-# tests too. Appends 'name passed failed' lines to the file that SEEDANCE_TALLY names.
+# tests and a short chaos run too. Appends 'name passed failed' lines to the file that
+# SEEDANCE_TALLY names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly preset=$1
@@ -23,20 +24,24 @@ unit_tests() {
   count "unit ($preset)" $((${total:-$failed} - failed)) "$failed"
 }
 
-end_to_end_tests() {
+# node_tests NAME DIRECTORY
+node_tests() {
   tap_count() { sed -nE "s/^# $1 ([0-9]+)\$/\1/p" "$log" | grep . || echo 0; }
 
-  local log=build/$preset/e2e.tap status=0 all passed skipped failed
+  local log=build/$preset/${2##*/}.tap status=0 all passed skipped failed
   tools/setup --node
   .deps/bin/node --test --test-reporter=spec --test-reporter-destination=stdout \
-    --test-reporter=tap --test-reporter-destination="$log" tests/e2e/*.test.mjs || status=$?
+    --test-reporter=tap --test-reporter-destination="$log" "$2"/*.test.mjs || status=$?
   all=$(tap_count tests) passed=$(tap_count pass) skipped=$(tap_count skipped)
   failed=$((all - passed - skipped))
   if ((status != 0 && failed == 0)); then failed=1; fi
-  count "end to end" "$passed" "$failed"
+  count "$1" "$passed" "$failed"
 }
 
 tools/build.sh "$preset"
 unit_tests
-[[ $preset != release ]] || end_to_end_tests
+if [[ $preset == release ]]; then
+  node_tests "end to end" tests/e2e
+  node_tests chaos tests/chaos
+fi
 exit "$failed_any"
