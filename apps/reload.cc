@@ -10,11 +10,18 @@ Reload::Reload(config::Settings running, Steps steps)
     : running_(std::move(running)), steps_(std::move(steps)) {}
 
 void Reload::begin() {
-  if (thread_.joinable()) thread_.join();
+  if (asked_.fetch_add(1) > 0) return;
+  if (thread_.joinable()) thread_.join();  // It has nothing left to do.
   thread_ = std::jthread{[this] { run(); }};
 }
 
 void Reload::run() {
+  std::uint32_t heard = 1;
+  do reload();
+  while (!asked_.compare_exchange_strong(heard, 0));
+}
+
+void Reload::reload() {
   const auto wanted = steps_.load();
   if (!wanted) return steps_.say("reload: nothing changed: " + wanted.error().detail);
   const config::Settings next = config::reloaded(running_, *wanted);

@@ -1,6 +1,8 @@
 // Settings that are read again while the server runs.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -25,14 +27,16 @@ class Reload {
   // thread, one at a time.
   Reload(config::Settings running, Steps steps);
 
-  // Waits for the reload before this one.
+  // While one goes on, another follows it, however often it is asked for.
   void begin();
 
  private:
   void run();
+  void reload();
 
   config::Settings running_;  // Of the thread, while there is one.
   const Steps steps_;
+  std::atomic<std::uint32_t> asked_{0};  // 0 = nothing goes on.
   std::jthread thread_;
 };
 
