@@ -26,9 +26,8 @@ std::optional<EventId> parse_event_id(std::string_view text) {
 
 std::optional<std::uint64_t> parse_number(std::string_view digits) {
   std::uint64_t number = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [read, error] = std::from_chars(digits.data(), end, number);
-  if (error != std::errc{} || read != end) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
   return number;
 }

@@ -37,7 +37,7 @@ TEST(NativeSseView, WritesTheEventsOfThePage) {
 }
 
 TEST(NativeSseView, SaysWhereItIsBeforeThereIsAToken) {
-  TestStream stream;
+  const TestStream stream;
   NativeSseView view{stream.resumed({}), {}, BodyFraming::chunked};
   stream::Cursor cursor;
   std::string out;

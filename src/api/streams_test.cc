@@ -71,7 +71,7 @@ TEST(StreamQuery, TheLastEventCountsMore) {
 }
 
 TEST(StreamQuery, ExtrasAreOfNativeMessages) {
-  TestStream stream;
+  const TestStream stream;
   core::Resumed resumed = stream.resumed({});
   EXPECT_EQ(why_not_shown(query("with=tokens,time"), resumed), std::nullopt);
   EXPECT_EQ(why_not_shown(query("with=logprobs"), resumed)->param, "with");
@@ -80,7 +80,7 @@ TEST(StreamQuery, ExtrasAreOfNativeMessages) {
   EXPECT_EQ(why_not_shown(query(""), resumed), std::nullopt);
   EXPECT_EQ(why_not_shown(query("with=tokens"), resumed)->param, "with");
   EXPECT_EQ(why_not_shown(query("as=native&with=tokens"), resumed), std::nullopt);
-  TestStream with_logprobs{true};
+  const TestStream with_logprobs{true};
   EXPECT_EQ(why_not_shown(query("with=logprobs"), with_logprobs.resumed({})), std::nullopt);
 }
 
