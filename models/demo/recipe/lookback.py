@@ -2,8 +2,8 @@
 
 A name is right in a story when it was there before. Attention that finds what followed the last
 occurrence of a token ("induction heads", Olsson et al. 2022) emerges by itself only after far more
-training than a small model's budget allows, so the first two layers begin with it, roughly: heads of
-the first attend to the token before and note which it was; heads of the second look for a place
+training than a small model's budget allows, so the first two layers begin with it, roughly: heads
+of the first attend to the token before and note which it was; heads of the second look for a place
 whose note is the present token, and copy what stands there. Training does the rest.
 """
 
