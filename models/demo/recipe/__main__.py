@@ -27,7 +27,6 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/demo-model",
                         help="directory of everything between (default %(default)s)")
     parser.add_argument("--texts", type=int, default=120_000, help="size of the corpus")
-    parser.add_argument("--steps", type=int, default=4_000, help="training steps")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--gguf-py", type=pathlib.Path, default=ROOT / ".deps/llama.cpp/gguf-py",
                         help="llama.cpp's Python package (default: of the source that "
@@ -35,13 +34,13 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "demo.gguf")
     parser.add_argument("--heldout", type=pathlib.Path, default=HERE / "heldout.jsonl")
     arguments = parser.parse_args()
-    # Imported as they are needed: only training needs torch, only the export gguf.
+    # Imported as they are needed: only the export needs gguf.
     if arguments.verb in ("corpus", "all"):
         from recipe import data
         data.make(arguments.work, arguments.texts, arguments.heldout)
     if arguments.verb in ("train", "all"):
         from recipe import train
-        train.train(arguments.work, arguments.steps, arguments.threads)
+        train.train(arguments.work, arguments.threads)
     if arguments.verb in ("export", "all"):
         sys.path.insert(0, str(arguments.gguf_py))
         from recipe import export

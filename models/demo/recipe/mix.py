@@ -3,21 +3,23 @@
 import random
 
 from recipe.bpe import END_OF_TEXT, END_OF_TURN, START_OF_TURN
-from recipe.corpus import story_talk, talk
+from recipe.corpus import echo, story_talk, talk
 
 SYSTEM = (
     "You are a helpful assistant.", "You are a helpful assistant", "You are a storyteller.",
     "You are a friendly assistant.", "Be brief.", "You tell stories for children.",
     "You are Seedance's demo model.", "Answer kindly.", "You are a helpful, honest assistant.",
 )
-PLAIN_SHARE, STORY_SHARE, SYSTEM_SHARE, LONG_SHARE = 0.06, 0.55, 0.15, 0.08
+PLAIN_SHARE, STORY_SHARE, ECHO_SHARE, SYSTEM_SHARE, LONG_SHARE = 0.06, 0.50, 0.12, 0.15, 0.08
 
 Turns = list[tuple[str, str]]
 
 
 def _conversation(rng: random.Random) -> Turns:
-    source = story_talk if rng.random() < STORY_SHARE else talk
-    return source.conversation(rng)
+    draw = rng.random()
+    if draw < STORY_SHARE:
+        return story_talk.conversation(rng)
+    return (echo if draw < STORY_SHARE + ECHO_SHARE else talk).conversation(rng)
 
 
 def chat_form(turns: Turns) -> str:

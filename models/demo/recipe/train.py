@@ -9,75 +9,85 @@ import torch
 import torch.nn.functional as F
 
 from recipe.data import Batches
+from recipe.lookback import give_lookback
 from recipe.model import Model
-from recipe.optimizer import Muon
 
-BATCH_TOKENS = 4096
-WARMUP_STEPS, DECAY_SHARE = 100, 0.35
-MUON_RATE, ADAM_RATE, MOMENTUM, WEIGHT_DECAY = 0.015, 0.003, 0.95, 0.02
+BATCHES_A_STEP = 4  # Each holds texts of one length; a step sees several.
+BATCH_TOKENS = 1024
+ROUNDS = ((2000, 1.0), (700, 0.5))  # Steps, and share of the rate.
+STEPS = sum(steps for steps, _ in ROUNDS)
+WARMUP_STEPS, DECAY_SHARE = 100, 0.6  # Of each round.
+RATE, MOMENTA, WEIGHT_DECAY = 1.5e-3, (0.9, 0.95), 0.05
 CLIP = 1.0
-REPORT_STEPS, CHECKPOINT_STEPS = 25, 200
+REPORT_STEPS, CHECKPOINT_STEPS = 25, 100
 
 
-def rate_at(step: int, steps: int) -> float:
-    """Share of the full learning rate: up, level, then straight down to zero."""
-    left = (steps - step) / (steps * DECAY_SHARE)
-    return min(1.0, (step + 1) / WARMUP_STEPS, left)
-
-
-def optimizers(model: Model) -> list[torch.optim.Optimizer]:
-    matrices = [w for name, w in model.named_parameters() if w.dim() == 2 and "embed" not in name]
-    others = [w for name, w in model.named_parameters() if w.dim() != 2 or "embed" in name]
-    return [Muon(matrices, MUON_RATE, MOMENTUM, WEIGHT_DECAY),
-            torch.optim.AdamW(others, ADAM_RATE, (0.9, 0.95), weight_decay=0.0)]
+def rate_at(step: int) -> float:
+    """The learning rate: in each round up, level, then straight down to zero."""
+    for steps, share in ROUNDS:
+        if step < steps:
+            left = (steps - step) / (steps * DECAY_SHARE)
+            return RATE * share * min(1.0, (step + 1) / WARMUP_STEPS, left)
+        step -= steps
+    return 0.0
 
 
 def loss_of(model: Model, tokens: torch.Tensor, following: torch.Tensor) -> torch.Tensor:
+    """Summed over all tokens that have a following one."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
         logits = model(tokens)
-    return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
+    return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100,
+                           reduction="sum")
 
 
-def save(path: pathlib.Path, step: int, model: Model, parts: list) -> None:
+def take_gradient(model: Model, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> float:
+    """Of the mean loss over all tokens of the batches, which it gives."""
+    count = sum(int((following >= 0).sum()) for _, following in batches)
+    total = 0.0
+    for tokens, following in batches:
+        loss = loss_of(model, tokens, following) / count
+        loss.backward()
+        total += loss.item()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+    return total
+
+
+def save(path: pathlib.Path, step: int, model: Model, optimizer: torch.optim.Optimizer) -> None:
     aside = path.with_suffix(".new")
-    torch.save({"step": step, "model": model.state_dict(),
-                "optimizers": [part.state_dict() for part in parts]}, aside)
+    torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()},
+               aside)
     os.replace(aside, path)
 
 
-def train(directory: pathlib.Path, steps: int, threads: int) -> None:
+def train(directory: pathlib.Path, threads: int) -> None:
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     batches, model, checkpoint = Batches(directory, BATCH_TOKENS), Model(), directory / "model.pt"
-    parts, step = optimizers(model), 0
-    full = [[group["lr"] for group in part.param_groups] for part in parts]
+    give_lookback(model)
+    optimizer = torch.optim.AdamW(model.parameters(), RATE, MOMENTA, weight_decay=WEIGHT_DECAY)
+    step = 0
     if checkpoint.exists():
         state = torch.load(checkpoint)
         model.load_state_dict(state["model"])
-        for part, saved in zip(parts, state["optimizers"]):
-            part.load_state_dict(saved)
+        optimizer.load_state_dict(state["optimizer"])
         step = state["step"]
-    print(f"train: step {step} of {steps}, {sum(w.numel() for w in model.parameters())} weights, "
-          f"{len(batches)} batches a round", flush=True)
-    began, seen, sum_of_losses = time.monotonic(), 0, 0.0
-    while step < steps:
-        for part, rates in zip(parts, full):
-            for group, rate in zip(part.param_groups, rates):
-                group["lr"] = rate * rate_at(step, steps)
-        tokens, following = batches.get(step)
-        loss = loss_of(model, tokens, following)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-        for part in parts:
-            part.step()
-            part.zero_grad()
-        step, seen, sum_of_losses = step + 1, seen + tokens.numel(), sum_of_losses + loss.item()
-        if not math.isfinite(sum_of_losses):
+    print(f"train: step {step} of {STEPS}, {sum(w.numel() for w in model.parameters())} weights, "
+          f"{len(batches) // BATCHES_A_STEP} steps a round", flush=True)
+    began, seen, losses = time.monotonic(), 0, []
+    while step < STEPS:
+        optimizer.param_groups[0]["lr"] = rate_at(step)
+        first = step * BATCHES_A_STEP
+        taken = [batches.get(first + i) for i in range(BATCHES_A_STEP)]
+        losses.append(take_gradient(model, taken))
+        if not math.isfinite(losses[-1]):
             raise SystemExit(f"train: the loss is not finite at step {step}")
-        if step % REPORT_STEPS == 0 or step == steps:
+        optimizer.step()
+        optimizer.zero_grad()
+        step, seen = step + 1, seen + sum(tokens.numel() for tokens, _ in taken)
+        if step % REPORT_STEPS == 0 or step == STEPS:
             took = time.monotonic() - began
-            print(f"step {step} loss {sum_of_losses / REPORT_STEPS:.4f} "
-                  f"{seen / took:.0f} tokens/s", flush=True)
-            began, seen, sum_of_losses = time.monotonic(), 0, 0.0
-        if step % CHECKPOINT_STEPS == 0 or step == steps:
-            save(checkpoint, step, model, parts)
+            print(f"step {step} loss {sum(losses) / len(losses):.4f} {seen / took:.0f} tokens/s",
+                  flush=True)
+            began, seen, losses = time.monotonic(), 0, []
+        if step % CHECKPOINT_STEPS == 0 or step == STEPS:
+            save(checkpoint, step, model, optimizer)
