@@ -182,6 +182,10 @@ ChatClient::Woken ChatClient::wait(int input, const io::Fd& signal) {
   std::array<pollfd, 3> fds{{{socket, interest, 0}, {signal.get(), POLLIN, 0}, {input, POLLIN, 0}}};
   ::poll(fds.data(), fds.size(), kTimersMs);
   io_.poll();
+  // Both directions have ended, and nothing that was on its way makes a message.
+  if ((fds[0].revents & (POLLHUP | POLLERR)) != 0 && received_.empty() && !closed_) {
+    closed_ = "the connection was lost";
+  }
   return {.input = fds[2].revents != 0, .signal = fds[1].revents != 0};
 }
 
