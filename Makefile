@@ -5,7 +5,8 @@
 #   make demo       builds, starts a server, streams from it through a cut connection and a killed
 #                   worker, and over SSE
 #   make serve      runs the server; ARGS="--port 9000 ..." goes to it
-#   make test       unit tests, end-to-end tests and a short chaos run
+#   make test       unit tests, simulation, end-to-end tests and a short chaos run
+#   make sim        SECONDS=60 of ever new seeds for the simulator; ARGS="--scenario NAME ..."
 #   make chaos      KILLS=200 kills of server and worker each, with clients on a weak network; ARGS
 #                   goes to tests/chaos/chaos.mjs
 #   make card       measures the demo model against its card
@@ -19,7 +20,7 @@
 # SEEDANCE_CUDA=1 and SEEDANCE_LLAMA_DIR=DIR choose another llama.cpp.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := release
-.PHONY: release demo serve test chaos card lint format bench asan tsan fuzz
+.PHONY: release demo serve test sim chaos card lint format bench asan tsan fuzz
 .PHONY: setup clean distclean help
 .NOTPARALLEL:
 
@@ -34,6 +35,9 @@ serve: release
 
 test:
 	@tools/test.sh release
+
+sim: release
+	@build/release/seedance-sim --seconds $(or $(SECONDS),60) $(ARGS)
 
 card: release
 	@tools/setup --node

@@ -24,6 +24,16 @@ unit_tests() {
   count "unit ($preset)" $((${total:-$failed} - failed)) "$failed"
 }
 
+# simulation SEEDS: so many of each scenario.
+simulation() {
+  local log=build/$preset/simulation.log status=0 runs failed
+  "build/$preset/seedance-sim" --seeds "0..$(($1 - 1))" --jobs "$(nproc)" 2>&1 | tee "$log" || status=$?
+  # "20000 runs of 10 scenarios: 0 failed; ..."
+  read -r runs failed < <(sed -nE 's/^([0-9]+) runs of .*: ([0-9]+) failed;.*/\1 \2/p' "$log") || true
+  if ((status != 0 && ${failed:-0} == 0)); then failed=1; fi
+  count "simulation ($preset)" $((${runs:-$failed} - failed)) "$failed"
+}
+
 # node_tests NAME DIRECTORY
 node_tests() {
   tap_count() { sed -nE "s/^# $1 ([0-9]+)\$/\1/p" "$log" | grep . || echo 0; }
@@ -40,6 +50,10 @@ node_tests() {
 
 tools/build.sh "$preset"
 unit_tests
+case $preset in
+  release) simulation 2000 ;;
+  asan | tsan) simulation 200 ;;
+esac
 if [[ $preset == release ]]; then
   node_tests "end to end" tests/e2e
   node_tests chaos tests/chaos

@@ -1,0 +1,116 @@
+// Holds what happens against what was promised.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/core.h"
+#include "core/messages.h"
+#include "sim/host.h"
+#include "sim/ledger.h"
+#include "sim/message.h"
+#include "sim/story.h"
+#include "sim/world.h"
+
+namespace seedance::sim {
+
+// What a client knows of a stream that it reads.
+struct Reading {
+  StoryId story;
+  StreamId stream;
+  Epoch epoch;
+  std::uint64_t next = 0;  // The token that it lacks.
+};
+
+// What may happen in a run at all.
+struct Terms {
+  core::Limits limits;
+  bool journal = true;
+  bool evicts = false;  // The journal is so small that ended streams go early.
+};
+
+// Judges every message that clients get, every end of a stream and everything
+// forgotten. Knows the ledger and the stories, and what was asked by whom; of the
+// server only which readers its edges have. Violations go to the world.
+class Referee {
+ public:
+  Referee(World& world, Stories& stories, Ledger& ledger, Terms terms);
+
+  Stories& stories() { return stories_; }
+  Ledger& ledger() { return ledger_; }
+  std::map<StoryId, Blame>& blames() { return blames_; }
+  const Terms& terms() const { return terms_; }
+
+  // What was asked.
+
+  // A fresh name that a request for this story may get.
+  StreamId name_stream(StoryId story);
+  void on_ack(StreamId stream, std::uint64_t total);
+
+  // Of the server.
+
+  void on_server_start();
+  void on_server_draining() { draining_ = true; }
+  void on_reader(StreamId stream);
+  void on_reader_gone(StreamId stream);
+  void on_wall_clock_set() { wall_set_ = true; }
+  void on_power_loss() { power_lost_ = true; }
+  // Whatever the disk took up since.
+  void review();
+  void check_list(std::string_view tenant, const core::StreamList& list);
+
+  // What clients get. `moment`: when the server sent it.
+
+  void on_accepted(StoryId story, const ServerMessage& message, Moment moment);
+  void on_resumed(const Reading& asked, const ServerMessage& message, Moment moment);
+  void on_chunk(const Reading& reading, const ServerMessage& chunk, Moment moment);
+  void on_done(const Reading& reading, const ServerMessage& done, Moment moment);
+  // Of a resume with which nothing was wrong.
+  void on_refused_resume(const Reading& asked, std::string_view code);
+
+  // Whether a stream of this name is known to be gone, by right.
+  bool may_be_gone(StreamId stream) const;
+  bool is_epoch(StreamId stream, Epoch epoch) const;
+  bool all_ended() const;
+
+ private:
+  struct Facts {
+    StoryId story;
+    TimePoint named;
+    TimePoint unread_since{};
+    std::uint32_t readers = 0;
+    bool accepted = false;  // A client was told that the stream is new.
+    std::optional<TimePoint> acked;
+    // Without a journal the first reader says how it ended.
+    std::optional<std::string> ending = std::nullopt;
+  };
+
+  void judge_end(const Entry& entry);
+  bool may_be_cancelled(const Entry& entry) const;
+  bool may_fail(const Entry& entry, ErrorCode code) const;
+  bool may_be_forgotten(const Entry& entry) const;
+  void judge_shown(const Reading& reading, std::uint64_t end, Moment moment);
+  void wrong(StreamId stream, std::string_view what);
+
+  World& world_;
+  Stories& stories_;
+  Ledger& ledger_;
+  const Terms terms_;
+  std::map<StoryId, Blame> blames_;
+  std::unordered_map<StreamId, Facts> facts_;
+  std::uint64_t names_ = 0;
+  TimePoint server_start_{};
+  std::uint64_t server_starts_ = 0;
+  bool power_lost_ = false;
+  bool wall_set_ = false;
+  bool draining_ = false;
+};
+
+}  // namespace seedance::sim
