@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/bytes.h"
@@ -49,6 +50,7 @@ TEST(ListenFdCount, RefusesWhatIsNoNumberOrTooLarge) {
 // The exit code of a process that is a copy of this one and runs `body`.
 template <typename Body>
 int in_a_copy(const Body& body) {
+  std::fflush(stdout);  // Or both write it.
   const pid_t pid = fork();
   if (pid == 0) _exit(body());
   int status = 0;
@@ -172,8 +174,8 @@ TEST_F(StartService, EndsWhenItsParentDoes) {
   const Fd ours{pipe_ends[0]};
   Fd theirs{pipe_ends[1]};
   EXPECT_EQ(in_a_copy([&] {
-              dup2(theirs.get(), STDOUT_FILENO);
-              start("trap 'echo ended; exit' TERM; echo ready >&5; exec 5>&-; while :; do :; done");
+              dup2(theirs.get(), STDERR_FILENO);
+              start("trap 'echo ended >&2; exit' TERM; echo ready >&5; exec 5>&-; while :; do :; done");
               return said() == "ready\n" ? 0 : 1;
             }),
             0);
