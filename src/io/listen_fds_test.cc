@@ -173,12 +173,13 @@ TEST_F(StartService, EndsWhenItsParentDoes) {
   ASSERT_EQ(pipe(pipe_ends.data()), 0);
   const Fd ours{pipe_ends[0]};
   Fd theirs{pipe_ends[1]};
-  EXPECT_EQ(in_a_copy([&] {
-              dup2(theirs.get(), STDERR_FILENO);
-              start("trap 'echo ended >&2; exit' TERM; echo ready >&5; exec 5>&-; while :; do :; done");
-              return said() == "ready\n" ? 0 : 1;
-            }),
-            0);
+  EXPECT_EQ(
+      in_a_copy([&] {
+        dup2(theirs.get(), STDERR_FILENO);
+        start("trap 'echo ended >&2; exit' TERM; echo ready >&5; exec 5>&-; while :; do :; done");
+        return said() == "ready\n" ? 0 : 1;
+      }),
+      0);
   theirs.close();
   std::array<char, 16> text{};
   EXPECT_EQ(::read(ours.get(), text.data(), text.size()), 6);
