@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ class Supervisor {
 
   void on_signal(int number, TimePoint now) {
     if (number != SIGCHLD) return plan_.on_signal(number, now);
-    // As the first process of a container it inherits the children of others too.
+    // It inherits the children of others too.
     while (const auto ended = io::reap_child()) {
       if (!server_ || ended->pid != server_->pid) continue;
       listen_to_server(now);  // What it said last.
@@ -149,6 +150,8 @@ int supervise(const io::ListenFds& listeners) {
   if (const auto added = poller->add(signals->fd(), kSignals); !added) {
     return complain(kFailed, added.error().detail);
   }
+  // Workers that lost their server end up here, where they are reaped.
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   const int fd = io::kFirstListenFd + static_cast<int>(listeners.sockets.size());
   Supervisor supervisor{server_arguments(arguments, fd), listeners, *std::move(signals),
                         *std::move(poller)};

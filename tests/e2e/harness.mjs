@@ -141,13 +141,12 @@ export class Server {
 
   // The process that serves: the supervisor's child.
   get pid() {
-    const [pid] = childrenOf(this.process.pid);
-    return pid;
+    return childrenOf(this.process.pid, 'serve')[0];
   }
 
   // The pids of the server's children whose command line holds `word`.
   children(word) {
-    return childrenOf(this.pid).filter((pid) => (read(pid, 'cmdline') ?? '').split('\0').includes(word));
+    return childrenOf(this.pid, word);
   }
 }
 
@@ -160,9 +159,11 @@ function read(pid, file) {
   }
 }
 
-function childrenOf(parent) {
+function childrenOf(parent, word) {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
-  return pids.filter((pid) => Number(/^PPid:\s*(\d+)/m.exec(read(pid, 'status') ?? '')?.[1]) === parent);
+  return pids.filter((pid) =>
+    Number(/^PPid:\s*(\d+)/m.exec(read(pid, 'status') ?? '')?.[1]) === parent &&
+    (read(pid, 'cmdline') ?? '').split('\0').includes(word));
 }
 
 // One native WebSocket connection; keeps every message by the stream's client id.
