@@ -152,7 +152,7 @@ TEST(Server, WhoConnectsDuringADrainWaitsForTheNextServer) {
   old.server().stop();
   EXPECT_EQ(idle.read(1), "");  // It is closed because the server drains.
   TestClient waiting{kept->port()};
-  waiting.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  waiting.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   socket.message("INFER_CHUNK");
   old.server().stop();
   EXPECT_EQ(socket.message("INFER_DONE").at("finish_reason"), "cancelled");
