@@ -72,6 +72,7 @@ void Core::on_time(TimePoint now) {
   drain_at_ = kNever;
   // The newest first: who waits is gone before a sequence becomes free.
   std::vector<Stream*> active;
+  active.reserve(active_.size());
   for (const auto& [number, stream] : active_) active.push_back(stream);
   for (Stream* stream : active | std::views::reverse) {
     if (stream->state == State::preparing) {
@@ -262,7 +263,8 @@ void Core::fail_waiting(Stream& stream, Problem problem, TimePoint now) {
 
 void Core::refuse(Stream& stream, Problem problem) {
   stats_.refused.at(static_cast<std::size_t>(problem.code)).add();
-  for (const ReplyTo& reader : stream.readers) reply(reader, Refused{problem});
+  const Refused refused{std::move(problem)};
+  for (const ReplyTo& reader : stream.readers) reply(reader, refused);
   forget(stream);
 }
 

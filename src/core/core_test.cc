@@ -70,6 +70,7 @@ TEST(Core, WakesAnEdgeOnceForAStepOfManyStreams) {
   for (int i = 0; i < 4; ++i) h.run();
   h.wakes.clear();
   std::vector<engine::StepToken> tokens;
+  tokens.reserve(h.jobs.size());
   for (const engine::Job& job : h.jobs) {
     tokens.push_back({.job = job.id, .gen = job.gen, .token = letter('x')});
   }

@@ -214,6 +214,7 @@ TEST(Readers, KeepsNoMoreWhenManyEndTogether) {
   h.start(4);
   for (int i = 0; i < 4; ++i) h.run();
   std::vector<engine::StepToken> ends;
+  ends.reserve(h.jobs.size());
   for (const engine::Job& job : h.jobs) {
     ends.push_back({.job = job.id, .gen = job.gen, .token = kEnd, .end = engine::JobEnd::stop});
   }

@@ -109,7 +109,7 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     put_state(stream);
   }
   if (auto problem = why_not_continued(stream)) {
-    return finish(stream, stream::FinishReason::error, *std::move(problem), now);
+    return finish(stream, stream::FinishReason::error, std::move(problem), now);
   }
   if (!can_come_back(stream)) {
     return finish(stream, stream::FinishReason::cancelled, std::nullopt, now);
