@@ -1,5 +1,7 @@
 #include "sim/disk.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ranges>
 
@@ -182,6 +184,7 @@ void Disk::sync() {
   mark_due_ = true;
   for (const stream::JournalWrite& write : awaiting_) commit(write);
   awaiting_.clear();
+  remove_needless();
 }
 
 // What replaces a segment has to be on the platter first.
@@ -307,6 +310,19 @@ void Disk::bring_back_removed() {
     if (segments_.empty() || number + 1 != segments_.begin()->first) return;
     synced_[number] = bytes.size();
     segments_.emplace(number, std::move(bytes));
+  }
+}
+
+void Disk::write_down() const {
+  if (!world_.is_written()) return;
+  for (const auto& [number, bytes] : segments_) {
+    world_.write(fmt::format("segment {}: {} bytes", number, bytes.size()));
+    Bytes rest = as_bytes(bytes);
+    rest = rest.subspan(std::min(rest.size(), stream::kSegmentHeaderBytes));
+    while (const auto record = stream::decode_record(rest)) {
+      world_.write("  " + stream::describe(record->record));
+      rest = rest.subspan(record->bytes);
+    }
   }
 }
 

@@ -60,6 +60,7 @@ class Disk {
   void fill_until(TimePoint at) { full_until_ = at; }
 
   const Segments& segments() const { return segments_; }
+  void write_down() const;              // What is on it, into the diary.
   std::uint64_t bytes() const;          // On the disk.
   std::uint64_t bytes_waiting() const;  // In the queue.
 

@@ -82,7 +82,7 @@ void Ledger::compare_with_before(const Entry& before, Death death) {
     wrong(before.id, "a forgotten stream is back after the death of a process");
   }
   entry.past = before.past;
-  entry.last_token = before.last_token;
+  entry.last_token = std::max(entry.last_token, before.last_token);
   if (entry.epoch == before.epoch) entry.epoch_began = before.epoch_began;
   if (less && !before.lost) {
     entry.past.push_back({before.epoch, before.tokens,
@@ -222,7 +222,7 @@ bool Ledger::apply(stream::TokensRecord& record) {
     entry->tokens.push_back(moment_of(*entry, entry->tokens.size()));
   }
   if (!record.tokens.ids.empty()) entry->server_starts = 0;
-  entry->last_token = world_.now();
+  if (!record.tokens.times.empty()) entry->last_token = record.tokens.times.back();
   return true;
 }
 

@@ -42,8 +42,8 @@ struct Entry {
   std::optional<stream::Ended> end;
   Moment ended;
   std::uint32_t server_starts = 0;  // Since the last token.
-  TimePoint last_token{};
-  bool there = false;  // On the disk, and not forgotten.
+  WallTime last_token{};            // When it was made, as the core tells it.
+  bool there = false;               // On the disk, and not forgotten.
   bool forgotten = false;
   bool lost = false;        // With a power loss, wholly.
   bool epoch_lost = false;  // Something of its epoch is lost: nothing may follow under it.

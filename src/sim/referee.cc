@@ -38,6 +38,7 @@ StreamId Referee::name_stream(StoryId story) {
   const StreamId id{static_cast<std::uint64_t>(ms.count()) << 16, ++names_};
   facts_.emplace(id, Facts{.story = story,
                            .named = world_.now(),
+                           .named_at = world_.wall(),
                            .unread_since = world_.now(),
                            .acked = std::nullopt});
   ledger_.expect(id, story);
@@ -122,7 +123,6 @@ bool Referee::may_be_cancelled(const Entry& entry) const {
 bool Referee::may_fail(const Entry& entry, ErrorCode code) const {
   const Facts& facts = facts_.at(entry.id);
   const Story& story = stories_[entry.story];
-  const TimePoint last = std::max(facts.named, entry.last_token);
   if (code == ErrorCode::deadline_exceeded) {
     const auto deadline = story.request.deadline_ms == 0
                               ? terms_.limits.queue_wait_max
@@ -132,8 +132,9 @@ bool Referee::may_fail(const Entry& entry, ErrorCode code) const {
   if (code != ErrorCode::engine_failed) return false;
   const auto blame = blames_.find(entry.story);
   const bool poisonous = blame != blames_.end() && blame->second.deaths >= kDeathsMin;
-  return poisonous || entry.server_starts >= core::kServerStartsMax ||
-         world_.now() - last >= terms_.limits.recovery_wait_max;
+  const WallTime last = std::max(facts.named_at, entry.last_token);
+  return poisonous || entry.server_starts >= core::kServerStartsMax || wall_set_ ||
+         entry.end->at - last >= terms_.limits.recovery_wait_max;
 }
 
 bool Referee::may_be_forgotten(const Entry& entry) const {

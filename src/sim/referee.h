@@ -84,6 +84,7 @@ class Referee {
   struct Facts {
     StoryId story;
     TimePoint named;
+    WallTime named_at;  // The same moment.
     TimePoint unread_since{};
     std::uint32_t readers = 0;
     bool accepted = false;  // A client was told that the stream is new.

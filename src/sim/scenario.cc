@@ -106,7 +106,7 @@ scripted::Script draw_script(World& world) {
   return {.rate = static_cast<double>(world.between(10, 1000)),
           .jitter = world.one_in(2) ? 0.5 : 0.0,
           .prefill = world.spread(microseconds{1}, milliseconds{2}),
-          .length = static_cast<std::uint32_t>(world.between(2, 60)),
+          .length = static_cast<std::uint32_t>(world.between(2, 80)),
           .context = static_cast<std::uint32_t>(world.between(64, 160)),
           .sequences = static_cast<std::uint32_t>(world.between(1, 6)),
           .seed = world.below(1U << 20)};
@@ -160,7 +160,7 @@ ClientPlan draw_client(World& world, std::uint64_t tenants) {
 Request draw_request(Town& town, const Scenario& scenario, std::string_view tenant) {
   World& world = town.world;
   Request request{.prompt = fmt::format("story {} of {}", ++town.stories_told, tenant),
-                  .tokens_max = static_cast<std::uint32_t>(world.between(1, 60))};
+                  .tokens_max = static_cast<std::uint32_t>(world.between(1, 100))};
   if (world.one_in(4)) request.prompt += std::string(world.between(1, 30), '.');
   if (world.one_in(8)) request.stop = {world.one_of<const char*>({"the ", ".", " a", "zzz", "e"})};
   if (world.one_in(4)) request.boundary = text::Boundary::grapheme;
@@ -234,7 +234,7 @@ Plan draw_plan(World& world, const Scenario& scenario, Canary canary) {
             .terms = {},
             .clients = {},
             .faults_until = world.now() + world.spread(milliseconds{500}, seconds{15}),
-            .faults_max = world.between(1, 16),
+            .faults_max = world.one_in(8) ? world.between(16, 60) : world.between(1, 16),
             .faults = {}};
   plan.server.with_journal = !(scenario.without_journal && world.one_in(4));
   if (scenario.tight && world.one_in(2)) {
@@ -246,7 +246,7 @@ Plan draw_plan(World& world, const Scenario& scenario, Canary canary) {
                 .evicts = plan.server.journal.bytes_max < 100'000 ||
                           plan.server.limits.streams_kept_max < 100};
   const std::uint64_t tenants = world.between(1, 2);
-  const std::uint64_t clients = world.between(1, 5);
+  const std::uint64_t clients = world.one_in(8) ? world.between(6, 12) : world.between(1, 5);
   for (std::uint64_t i = 0; i < clients; ++i) plan.clients.push_back(draw_client(world, tenants));
   for (std::size_t i = 0; i < kFaultCount; ++i) {
     plan.faults.insert(plan.faults.end(), scenario.weights[i], static_cast<Fault>(i));

@@ -61,6 +61,7 @@ class Run {
     world_.wake(kFate, world_.now() + next_fault_after());
     while (!world_.violated() && !done()) step();
     if (!world_.violated()) finale();
+    if (world_.violated()) disk_.write_down();
     return {.violation = world_.violation(),
             .hash = world_.hash(),
             .steps = steps_,
