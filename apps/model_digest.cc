@@ -113,7 +113,7 @@ Result<std::string> DigestCache::compute(const std::vector<std::string>& files,
     const auto added = add_file(hash.get(), file, stop);
     if (!added) return std::unexpected(added.error());
   }
-  const std::string digest = end_hash(hash);
+  std::string digest = end_hash(hash);
   if (before.empty() || identity(files) != before) {
     return fail(Errc::corrupt, "the model changed while it was read");
   }
