@@ -89,6 +89,7 @@ class Runner {
   int run(unsigned jobs) {
     const TimePoint begun = io::now();
     std::vector<std::thread> threads;
+    threads.reserve(jobs);
     for (unsigned i = 0; i < jobs; ++i) threads.emplace_back([this] { work(); });
     for (std::thread& thread : threads) thread.join();
     const double seconds = std::chrono::duration<double>(io::now() - begun).count();

@@ -42,7 +42,7 @@ Errand::Errand(Town& town, std::string tenant, ErrandPlan plan, Duration retry_m
     : town_(town),
       world_(town.world),
       tenant_(std::move(tenant)),
-      plan_(std::move(plan)),
+      plan_(plan),
       retry_max_(retry_max),
       at_(plan_.at) {
   reading_.story = plan_.story;

@@ -67,7 +67,7 @@ TEST(Ledger, FindsWhatMustNotBeWritten) {
 
 TEST(Ledger, OneKeyNamesOneStream) {
   Journalled j;
-  Request request{.prompt = "twice", .tokens_max = 10, .key = "k"};
+  const Request request{.prompt = "twice", .tokens_max = 10, .key = "k"};
   const StoryId story = j.stories.add(request, "tenant");
   const auto state = [&](StreamId stream) {
     stream::StateRecord record = j.state();

@@ -142,8 +142,8 @@ ServerPlan draw_server(World& world, Canary canary) {
   return plan;
 }
 
-ClientPlan draw_client(World& world, std::uint64_t tenants) {
-  ClientPlan plan{
+GuestPlan draw_guest(World& world, std::uint64_t tenants) {
+  GuestPlan plan{
       .tenant = fmt::format("tenant {}", world.below(tenants)),
       .subprotocol = world.one_in(3) ? api::Subprotocol::binary : api::Subprotocol::json,
       .pipe_bytes_max = world.one_in(3) ? world.between(64, 512) : 16384,
@@ -233,6 +233,7 @@ Plan draw_plan(World& world, const Scenario& scenario, Canary canary) {
                      .sync_interval = world.spread(milliseconds{5}, milliseconds{200})},
             .terms = {},
             .clients = {},
+            .listeners = {},
             .faults_until = world.now() + world.spread(milliseconds{500}, seconds{15}),
             .faults_max = world.one_in(8) ? world.between(16, 60) : world.between(1, 16),
             .faults = {}};
@@ -247,7 +248,13 @@ Plan draw_plan(World& world, const Scenario& scenario, Canary canary) {
                           plan.server.limits.streams_kept_max < 100};
   const std::uint64_t tenants = world.between(1, 2);
   const std::uint64_t clients = world.one_in(8) ? world.between(6, 12) : world.between(1, 5);
-  for (std::uint64_t i = 0; i < clients; ++i) plan.clients.push_back(draw_client(world, tenants));
+  for (std::uint64_t i = 0; i < clients; ++i) plan.clients.push_back(draw_guest(world, tenants));
+  for (std::uint64_t i = world.below(4); i > 0; --i) {
+    const Duration after = world.between({}, plan.faults_until - world.now());
+    plan.listeners.emplace_back(
+        draw_guest(world, tenants),
+        ListenerPlan{.at = world.now() + after, .as_chat = world.one_in(2)});
+  }
   for (std::size_t i = 0; i < kFaultCount; ++i) {
     plan.faults.insert(plan.faults.end(), scenario.weights[i], static_cast<Fault>(i));
   }
@@ -255,7 +262,7 @@ Plan draw_plan(World& world, const Scenario& scenario, Canary canary) {
 }
 
 void draw_errands(Town& town, const Scenario& scenario, const Plan& plan,
-                  std::span<const std::unique_ptr<Client>> clients) {
+                  std::span<Client* const> clients) {
   World& world = town.world;
   for (std::size_t i = 0; i < clients.size(); ++i) {
     const std::string& tenant = plan.clients[i].tenant;
@@ -268,7 +275,7 @@ void draw_errands(Town& town, const Scenario& scenario, const Plan& plan,
       if (keyed && plan.clients[who].tenant == tenant && world.one_in(2)) {
         clients[who]->add(draw_repeat(town, scenario, tenant, errand));
       }
-      clients[i]->add(std::move(errand));
+      clients[i]->add(errand);
     }
   }
 }
