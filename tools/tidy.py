@@ -37,8 +37,9 @@ COVERS = {
     "src/server/server_ws_test.cc": ["src/server/" + name for name in (
         "connection.cc", "context.cc", "deadlines.cc", "ws_session.cc")],
     "tests/sim/simulation_test.cc": ["src/sim/" + name for name in (
-        "client.cc", "edge.cc", "errand.cc", "host.cc", "referee.cc", "scenario.cc", "server.cc",
-        "session.cc", "simulation.cc")],
+        "client.cc", "edge.cc", "errand.cc", "event_session.cc", "guest.cc", "host.cc",
+        "listener.cc", "native_session.cc", "referee.cc", "scenario.cc", "server.cc", "session.cc",
+        "simulation.cc")],
     "src/stream/token_log_test.cc": ["src/stream/record.cc"],
 }
 COVERED_BY = {source: test for test, sources in COVERS.items() for source in sources}

@@ -16,17 +16,17 @@ constexpr Duration kRetryMin = std::chrono::milliseconds{2};
 
 }  // namespace
 
-Client::Client(Town& town, Actor self, ClientPlan plan, const wire::WsLimits& limits,
-               Harbor& harbor)
+Client::Client(Town& town, Actor self, GuestPlan plan, const wire::WsLimits& limits, Harbor& harbor)
     : town_(town),
       world_(town.world),
       self_(self),
       plan_(std::move(plan)),
       limits_(limits),
-      harbor_(harbor) {}
+      harbor_(harbor),
+      line_(world_, self, plan_) {}
 
 void Client::add(ErrandPlan errand) {
-  errands_.emplace_back(town_, plan_.tenant, errand, plan_.retry_max);
+  errands_.emplace_back(town_, plan_.tenant, std::move(errand), plan_.retry_max);
   world_.wake(self_, deadline());
 }
 
@@ -35,65 +35,45 @@ bool Client::done() const {
 }
 
 void Client::turn() {
-  if (link_) {
+  if (line_.is_open()) {
     read();
-    if (socket_) socket_->on_time(world_.now());
-    if (socket_) take_events(world_.moment());
-    if (lost_ || (socket_ && socket_->finished())) disconnect();
+    socket_->on_time(world_.now());
+    take_events(world_.moment());
+    if (lost_ || socket_->finished()) disconnect();
   }
-  if (!link_ && !done() && world_.now() >= connects_at_) connect();
-  if (link_) {
+  if (!line_.is_open() && !done() && world_.now() >= connects_at_) connect();
+  if (line_.is_open()) {
     speak();
     if (done()) socket_->close(wire::CloseCode::normal, "", world_.now());
-    flush();
+    // No control frame lands inside a data frame: the line is given whole frames.
+    const std::string_view control = socket_->output();
+    line_.send(control);
+    socket_->output_sent(control.size());
+    line_.flush();
   }
   world_.wake(self_, deadline());
 }
 
 void Client::connect() {
-  link_ = std::make_shared<Link>(plan_.pipe_bytes_max);
-  link_->tenant = plan_.tenant;
-  link_->subprotocol = plan_.subprotocol;
-  link_->delay = plan_.delay;
-  link_->jitter = plan_.jitter;
-  link_->client = self_;
+  line_.open(Surface::web_socket, harbor_);
   socket_.emplace(limits_, wire::WsRole::client, world_.now(), world_.below(1ULL << 62));
   lost_ = false;
-  world_.note("connect", self_.value);
-  harbor_.push_back(link_);
 }
 
 void Client::disconnect() {
-  world_.note("disconnect", self_.value);
-  link_->up.finish(world_.now() + link_->delay);
-  link_->down.finish(world_.now());
-  if (link_->edge) world_.wake(*link_->edge, link_->up.arrival());
-  link_.reset();
+  line_.close();
   socket_.reset();
-  unsent_.clear();
   connects_at_ = world_.now() + world_.spread(kRetryMin, plan_.retry_max);
   for (Errand& errand : errands_) errand.on_disconnected();
 }
 
 void Client::read() {
-  const TimePoint now = world_.now();
-  if (now < reads_at_) return;
-  std::size_t left = plan_.read_bytes_max > 0 ? plan_.read_bytes_max : SIZE_MAX;
-  while (left > 0) {
-    const auto piece = link_->down.peek(now);
-    if (!piece) break;
-    input_.assign(piece->bytes.substr(0, std::min(left, 1 + world_.below(piece->bytes.size()))));
-    const bool was_full = link_->down.full();
-    const Moment moment = piece->moment;
-    link_->down.take(input_.size());
-    left -= input_.size();
-    if (was_full && link_->edge) world_.wake(*link_->edge, now + link_->delay);
-    socket_->on_input(std::as_writable_bytes(std::span{input_}), now);
-    take_events(moment);
+  while (const auto piece = line_.read()) {
+    socket_->on_input(std::as_writable_bytes(piece->bytes), world_.now());
+    take_events(piece->moment);
     if (world_.violated()) return;
   }
-  if (left == 0) reads_at_ = now + plan_.read_pause;
-  if (!link_->down.ended(now)) return;
+  if (!line_.ended()) return;
   socket_->on_eof();
   take_events(world_.moment());
   lost_ = true;
@@ -145,46 +125,35 @@ void Client::speak() {
     const std::string name = fmt::format("e{}", ++names_);
     errand.speak(name, messages);
   }
+  std::string frame;
   for (const std::string& message : messages) {
     world_.note("client says", self_.value, message.size());
     world_.write(message);
-    const auto key = std::bit_cast<wire::MaskKey>(random32());
-    wire::append_masked_frame(unsent_, wire::Opcode::text, wire::Fin::yes, message, key);
+    const auto key = std::bit_cast<wire::MaskKey>(
+        static_cast<std::uint32_t>(world_.below(std::uint64_t{1} << 32)));
+    frame.clear();
+    wire::append_masked_frame(frame, wire::Opcode::text, wire::Fin::yes, message, key);
+    line_.send(frame);
   }
-}
-
-void Client::flush() {
-  // No control frame lands inside a data frame: what is unsent is whole frames, or
-  // begins within one.
-  const std::string_view control = socket_->output();
-  unsent_ += control;
-  socket_->output_sent(control.size());
-  if (unsent_.empty()) return;
-  const TimePoint arrives = world_.now() + link_->delay + world_.between({}, link_->jitter);
-  const std::size_t sent = link_->up.write(unsent_, arrives, world_.moment());
-  unsent_.erase(0, sent);
-  if (sent > 0 && link_->edge) world_.wake(*link_->edge, link_->up.arrival());
 }
 
 TimePoint Client::deadline() const {
   TimePoint wanted = kNever;
   for (const Errand& errand : errands_) wanted = std::min(wanted, errand.deadline());
-  if (!link_) return done() ? kNever : std::max(wanted, connects_at_);
+  if (!line_.is_open()) return done() ? kNever : std::max(wanted, connects_at_);
   if (!socket_->may_send_data()) wanted = kNever;
-  TimePoint earliest = std::min(wanted, socket_->deadline());
-  earliest = std::min(earliest, std::max(link_->down.arrival(), reads_at_));
-  return earliest;
+  return std::min({wanted, socket_->deadline(), line_.arrival()});
 }
 
 void Client::leave(Duration away) {
-  if (link_) disconnect();
+  if (line_.is_open()) disconnect();
   connects_at_ = world_.now() + away;
   world_.wake(self_, deadline());
 }
 
 void Client::abandon() {
   for (Errand& errand : errands_) errand.abandon();
-  if (link_) disconnect();
+  if (line_.is_open()) disconnect();
 }
 
 }  // namespace seedance::sim

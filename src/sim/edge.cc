@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "sim/event_session.h"
+#include "sim/native_session.h"
+
 namespace seedance::sim {
 
 Edge::Edge(World& world, Actor self, Referee& referee, const EdgePlan& plan, core::EdgeId id)
@@ -13,7 +16,13 @@ void Edge::adopt(std::shared_ptr<Link> link) {
   const ConnectionId id{++last_connection_};
   link->edge = self_;
   world_.note("adopt", context_.edge.value, id.value);
-  sessions_.emplace(id, std::make_unique<Session>(context_, id, std::move(link)));
+  std::unique_ptr<Session> session;
+  if (link->surface == Surface::events) {
+    session = std::make_unique<EventSession>(context_, id, std::move(link));
+  } else {
+    session = std::make_unique<NativeSession>(context_, id, std::move(link));
+  }
+  sessions_.emplace(id, std::move(session));
   world_.wake(self_, world_.now());
 }
 

@@ -65,6 +65,12 @@ class Pipe {
   bool silent_ = false;
 };
 
+// What is spoken on a connection.
+enum class Surface : std::uint8_t {
+  web_socket,  // The native protocol.
+  events,      // One stream as server-sent events.
+};
+
 // Both directions, and what the handshake settled.
 struct Link {
   explicit Link(std::size_t bytes_max) : up(bytes_max), down(bytes_max) {}
@@ -74,6 +80,7 @@ struct Link {
   void silence();
 
   std::string tenant;
+  Surface surface = Surface::web_socket;
   api::Subprotocol subprotocol = api::Subprotocol::json;
   Duration delay{};   // One way, the least of it ...
   Duration jitter{};  // ... and what can come on top.

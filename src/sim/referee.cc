@@ -238,17 +238,26 @@ void Referee::on_done(const Reading& reading, const ServerMessage& done, Moment 
     known = ending;
     return;
   }
-  if (done.seq > 0) judge_shown(reading, done.seq, moment);
+  on_end(reading, moment);
+  const Entry* entry = ledger_.find(reading.stream);
+  if (entry == nullptr || !entry->end || reading.epoch != entry->epoch || entry->epoch_lost) return;
+  const stream::Terminal& terminal = entry->end->terminal;
+  const std::string_view code = terminal.problem ? name(terminal.problem->code) : "";
+  if (ending != fmt::format("{} {}", stream::name(terminal.reason), code)) {
+    wrong(reading.stream, "another end than is in the journal");
+  }
+}
+
+void Referee::on_end(const Reading& reading, Moment moment) {
+  if (!terms_.journal) return;
+  if (reading.next > 0) judge_shown(reading, reading.next, moment);
   const Entry* entry = ledger_.find(reading.stream);
   const auto incarnation = entry == nullptr ? std::nullopt : entry->incarnation(reading.epoch);
   if (!incarnation || !incarnation->ended || *incarnation->ended > moment) {
     return wrong(reading.stream, "an end was shown before it was committed");
   }
-  if (!entry->end || reading.epoch != entry->epoch || entry->epoch_lost) return;
-  const stream::Terminal& terminal = entry->end->terminal;
-  const std::string_view code = terminal.problem ? name(terminal.problem->code) : "";
-  if (ending != fmt::format("{} {}", stream::name(terminal.reason), code)) {
-    wrong(reading.stream, "another end than is in the journal");
+  if (incarnation->tokens.size() != reading.next) {
+    wrong(reading.stream, "an end before all tokens were shown");
   }
 }
 

@@ -72,6 +72,8 @@ class Referee {
   void on_resumed(const Reading& asked, const ServerMessage& message, Moment moment);
   void on_chunk(const Reading& reading, const ServerMessage& chunk, Moment moment);
   void on_done(const Reading& reading, const ServerMessage& done, Moment moment);
+  // Of a surface that does not tell more.
+  void on_end(const Reading& reading, Moment moment);
   // Of a resume with which nothing was wrong.
   void on_refused_resume(const Reading& asked, std::string_view code);
 

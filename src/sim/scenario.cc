@@ -143,12 +143,11 @@ ServerPlan draw_server(World& world, Canary canary) {
 }
 
 GuestPlan draw_guest(World& world, std::uint64_t tenants) {
-  GuestPlan plan{
-      .tenant = fmt::format("tenant {}", world.below(tenants)),
-      .subprotocol = world.one_in(3) ? api::Subprotocol::binary : api::Subprotocol::json,
-      .pipe_bytes_max = world.one_in(3) ? world.between(64, 512) : 16384,
-      .delay = world.spread(microseconds{10}, milliseconds{150}),
-      .retry_max = world.spread(milliseconds{10}, seconds{2})};
+  GuestPlan plan{.tenant = fmt::format("tenant {}", world.below(tenants)),
+                 .subprotocol = world.one_in(3) ? api::Subprotocol::binary : api::Subprotocol::json,
+                 .pipe_bytes_max = world.one_in(3) ? world.between(64, 512) : 16384,
+                 .delay = world.spread(microseconds{10}, milliseconds{150}),
+                 .retry_max = world.spread(milliseconds{10}, seconds{2})};
   if (world.one_in(2)) plan.jitter = plan.delay;
   if (world.one_in(5)) {
     plan.read_bytes_max = world.between(8, 256);

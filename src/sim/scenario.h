@@ -6,12 +6,14 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scripted/script.h"
 #include "sim/client.h"
 #include "sim/disk.h"
 #include "sim/errand.h"
+#include "sim/listener.h"
 #include "sim/server.h"
 #include "sim/story.h"
 #include "sim/world.h"
@@ -55,7 +57,8 @@ struct Plan {
   ServerPlan server;
   DiskPlan disk;
   Terms terms;
-  std::vector<ClientPlan> clients;
+  std::vector<GuestPlan> clients;
+  std::vector<std::pair<GuestPlan, ListenerPlan>> listeners;
   TimePoint faults_until;
   std::uint64_t faults_max = 0;
   std::vector<Fault> faults;  // To be drawn from.
@@ -66,6 +69,6 @@ Plan draw_plan(World& world, const Scenario& scenario, Canary canary);
 
 // Gives the clients their errands, and the stories that they ask for.
 void draw_errands(Town& town, const Scenario& scenario, const Plan& plan,
-                  std::span<const std::unique_ptr<Client>> clients);
+                  std::span<Client* const> clients);
 
 }  // namespace seedance::sim

@@ -24,7 +24,7 @@ inline constexpr Actor kDisk{2};
 inline constexpr Actor kHost{3};
 inline constexpr Actor kFirstEdge{4};
 inline constexpr std::uint32_t kEdgesMax = 4;
-inline constexpr Actor kFirstClient{kFirstEdge.value + kEdgesMax};
+inline constexpr Actor kFirstGuest{kFirstEdge.value + kEdgesMax};
 
 struct ServerPlan {
   core::Limits limits;

@@ -22,7 +22,7 @@ constexpr std::uint64_t kStepsMax = 1'000'000;
 constexpr Duration kPatience = minutes{30};
 
 std::string_view name_of(Actor actor) {
-  if (actor >= kFirstClient) return "client";
+  if (actor >= kFirstGuest) return "guest";
   if (actor >= kFirstEdge) return "edge";
   return actor == kFate ? "fate" : actor == kCore ? "core" : actor == kDisk ? "disk" : "host";
 }
@@ -48,12 +48,17 @@ class Run {
         referee_(world_, stories_, ledger_, plan_.terms),
         disk_(world_, kDisk, plan_.disk, ledger_),
         town_{.world = world_, .referee = referee_} {
-    for (std::uint32_t i = 0; i < plan_.clients.size(); ++i) {
-      clients_.push_back(std::make_unique<Client>(town_, Actor{kFirstClient.value + i},
-                                                  plan_.clients[i], plan_.server.edge.websocket,
-                                                  harbor_));
+    std::vector<Client*> clients;
+    for (const GuestPlan& plan : plan_.clients) {
+      auto client =
+          std::make_unique<Client>(town_, next_guest(), plan, plan_.server.edge.websocket, harbor_);
+      clients.push_back(client.get());
+      guests_.push_back(std::move(client));
     }
-    draw_errands(town_, scenario_, plan_, clients_);
+    for (const auto& [plan, listening] : plan_.listeners) {
+      guests_.push_back(std::make_unique<Listener>(town_, next_guest(), plan, listening, harbor_));
+    }
+    draw_errands(town_, scenario_, plan_, clients);
   }
 
   Outcome go() {
@@ -76,6 +81,10 @@ class Run {
   }
 
  private:
+  Actor next_guest() const {
+    return {kFirstGuest.value + static_cast<std::uint32_t>(guests_.size())};
+  }
+
   // One thing that happens.
   void step() {
     const auto actor = world_.next();
@@ -85,8 +94,8 @@ class Run {
     world_.note(name_of(*actor), actor->value);
     if (*actor == kFate) {
       fate();
-    } else if (actor->value >= kFirstClient.value) {
-      clients_[actor->value - kFirstClient.value]->turn();
+    } else if (actor->value >= kFirstGuest.value) {
+      guests_[actor->value - kFirstGuest.value]->turn();
     } else {
       if (*actor == kDisk) disk_.turn();
       if (server_) server_->turn(*actor);
@@ -147,7 +156,7 @@ class Run {
     world_.wake(kFate, std::min(restart_at_, fault_at_));
   }
 
-  Client& any_client() { return *clients_[world_.below(clients_.size())]; }
+  Guest& any_guest() { return *guests_[world_.below(guests_.size())]; }
 
   void strike(Fault fault) {
     world_.note(name_of(fault));
@@ -156,7 +165,7 @@ class Run {
       case Fault::silence_link:
       case Fault::stall_client:
       case Fault::leave:
-        return strike_client(any_client(), fault);
+        return strike_guest(any_guest(), fault);
       case Fault::lose_power:
         if (server_) server_->die();
         server_.reset();
@@ -179,14 +188,14 @@ class Run {
     }
   }
 
-  void strike_client(Client& client, Fault fault) {
-    Link* link = client.link();
+  void strike_guest(Guest& guest, Fault fault) {
+    Link* link = guest.link();
     if (fault == Fault::leave) {
-      if (world_.one_in(4)) return client.abandon();
-      return client.leave(world_.spread(milliseconds{10}, minutes{10}));
+      if (world_.one_in(4)) return guest.abandon();
+      return guest.leave(world_.spread(milliseconds{10}, minutes{10}));
     }
     if (fault == Fault::stall_client) {
-      return client.stall_until(world_.now() + world_.spread(milliseconds{10}, seconds{90}));
+      return guest.stall_until(world_.now() + world_.spread(milliseconds{10}, seconds{90}));
     }
     if (link == nullptr) return;
     if (fault == Fault::cut_link) {
@@ -212,18 +221,18 @@ class Run {
   }
 
   bool done() const {
-    const bool clients = std::ranges::all_of(
-        clients_, [](const auto& client) { return client->done() && client->link() == nullptr; });
-    return clients && faults_over() && server_ && server_->core().streams_active() == 0 &&
+    const bool gone = std::ranges::all_of(
+        guests_, [](const auto& guest) { return guest->done() && guest->link() == nullptr; });
+    return gone && faults_over() && server_ && server_->core().streams_active() == 0 &&
            referee_.all_ended() && (disk_.idle() || !plan_.server.with_journal);
   }
 
   std::string undone() const {
     std::string out = fmt::format("faults over {}, server {}", faults_over(), server_ != nullptr);
     if (server_) out += fmt::format(", {} streams active", server_->core().streams_active());
-    for (std::size_t i = 0; i < clients_.size(); ++i) {
-      if (!clients_[i]->done()) out += fmt::format(", client {} has errands", i);
-      if (clients_[i]->link() != nullptr) out += fmt::format(", client {} is connected", i);
+    for (std::size_t i = 0; i < guests_.size(); ++i) {
+      if (!guests_[i]->done()) out += fmt::format(", guest {} has errands", i);
+      if (guests_[i]->link() != nullptr) out += fmt::format(", guest {} is connected", i);
     }
     for (const auto& [id, entry] : ledger_.entries()) {
       if (entry.there && !entry.end) out += fmt::format(", stream {} has no end", id.low);
@@ -247,7 +256,7 @@ class Run {
       const auto actor = world_.next();
       if (!actor) break;
       if (*actor == kDisk) disk_.turn();
-      if (actor->value < kFirstClient.value) server_->turn(*actor);
+      if (actor->value < kFirstGuest.value) server_->turn(*actor);
       referee_.review();
     }
     const std::int64_t kept = server_->core().stats().streams_kept.value();
@@ -266,7 +275,7 @@ class Run {
   Disk disk_;
   Town town_;
   Harbor harbor_;
-  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Guest>> guests_;
   std::unique_ptr<Server> server_;
   const TimePoint begun_ = world_.now();
   TimePoint restart_at_ = kNever;
