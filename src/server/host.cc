@@ -11,10 +11,15 @@ void Host::tell_engine(engine::Event event) {
   messages_.emplace_back(core::EngineEvent{model_, std::move(event)});
 }
 
-void Host::tell_engine_down(const std::string& reason) {
-  if (!ready_ && !failure_) failure_ = reason;
+void Host::tell_engine_down(const std::string& reason, End end) {
+  if (!ready_) note_failed_start(reason, end, start_deaths_);
   note_restart(reason);
   messages_.emplace_back(core::EngineDown{model_});
+}
+
+void Host::note_failed_start(const std::string& reason, End end, std::uint32_t& deaths) {
+  if (failure_) return;
+  if (end == End::told || ++deaths >= kStartDeathsMax) failure_ = reason;
 }
 
 void Host::note_restart(const std::string& reason) {

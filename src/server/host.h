@@ -1,6 +1,7 @@
 // What runs a model for the core: processes, or the scripted engine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ namespace seedance::server {
 // once for all of them, and takes messages() after each of these.
 class Host {
  public:
+  static constexpr std::uint32_t kStartDeathsMax = 3;
+
   virtual ~Host() = default;
 
   virtual Result<void> start(TimePoint now) = 0;
@@ -38,7 +41,8 @@ class Host {
   // For the operator: what ended and is started again. The caller empties it.
   std::vector<std::string>& notices() { return notices_; }
 
-  // Set when the very first start failed: it would fail again. One line.
+  // Set when a process that never was ready will never be: it said why, or it died
+  // kStartDeathsMax times. One line.
   const std::optional<std::string>& failure() const { return failure_; }
 
   // Of the engine that said Ready last.
@@ -47,8 +51,12 @@ class Host {
  protected:
   explicit Host(core::ModelIndex model) : model_(model) {}
 
+  enum class End : std::uint8_t { told, died };
+
   void tell_engine(engine::Event event);
-  void tell_engine_down(const std::string& reason);
+  void tell_engine_down(const std::string& reason, End end);
+  // `deaths` are those of this process, so far.
+  void note_failed_start(const std::string& reason, End end, std::uint32_t& deaths);
   void note_restart(const std::string& reason);
 
   const core::ModelIndex model_;
@@ -56,6 +64,9 @@ class Host {
   std::vector<std::string> notices_;
   std::optional<std::string> failure_;
   std::optional<engine::Ready> ready_;
+
+ private:
+  std::uint32_t start_deaths_ = 0;  // Of the engine.
 };
 
 // How many tokens of the poller a host uses, from the first that it is given.

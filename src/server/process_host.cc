@@ -84,7 +84,11 @@ void ProcessHost::take_events() {
   }
   if (const auto end = worker_.end()) {
     const std::string said = std::exchange(worker_failure_, {});
-    tell_engine_down(said.empty() ? "the worker " + *end : said);
+    if (said.empty()) {
+      tell_engine_down("the worker " + *end, End::died);
+    } else {
+      tell_engine_down(said, End::told);
+    }
   }
 }
 
@@ -106,8 +110,9 @@ void ProcessHost::take_vocabulary_events() {
   }
   if (const auto end = vocabulary_.end()) {
     std::string said = std::exchange(vocabulary_failure_, {});
+    const End how = said.empty() ? End::died : End::told;
     if (said.empty()) said = "the vocabulary process " + *end;
-    if (!vocabulary_ready_ && !failure_) failure_ = said;
+    if (!vocabulary_ready_) note_failed_start(said, how, vocabulary_start_deaths_);
     note_restart(said);
     messages_.emplace_back(core::VocabularyDown{model_});
   }

@@ -32,6 +32,7 @@ class ProcessHost final : public Host {
   std::string worker_failure_;  // What it said before it ended.
   std::string vocabulary_failure_;
   bool vocabulary_ready_ = false;  // Once.
+  std::uint32_t vocabulary_start_deaths_ = 0;
 };
 
 // What ServerConfig::program is called with.

@@ -19,19 +19,25 @@ namespace {
 
 using testing::ElementsAre;
 
-// A program that stands for both processes: says a fixed message first, writes
-// down its id, and then only waits for its socket to close.
+// A program that stands for both processes: dies a number of times, then says a fixed
+// message, writes down its id, and only waits for its socket to close.
 class FakeProgram {
  public:
-  FakeProgram(const engine::Event& worker, const text::VocabularyEvent& vocabulary) {
+  FakeProgram(const engine::Event& worker, const text::VocabularyEvent& vocabulary,
+              int deaths = 0) {
     std::string bytes;
     engine::encode(worker, bytes);
     write("worker", bytes);
     bytes.clear();
     text::encode(vocabulary, bytes);
     write("vocabulary", bytes);
-    write("program", "#!/bin/sh\necho $$ > " + (path_ / "pid-").string() + "$1\ncat " +
-                         path_.string() + "/$1 >&3\nexec cat <&3 > /dev/null\n");
+    write("deaths", std::to_string(deaths));
+    write("program", "#!/bin/sh\ncd " + path_.string() +
+                         "\nn=$(cat deaths-$1 2>/dev/null || cat deaths)\n"
+                         "[ $n = 0 ] || { echo $((n - 1)) > deaths-$1; kill -KILL $$; }\n"
+                         "echo $$ > " +
+                         (path_ / "pid-").string() + "$1\ncat " + path_.string() +
+                         "/$1 >&3\nexec cat <&3 > /dev/null\n");
     chmod(program().c_str(), 0700);
   }
   FakeProgram(const FakeProgram&) = delete;
@@ -117,6 +123,19 @@ TEST(ProcessHost, AFailureAtTheFirstStartEndsTheRunWithItsReason) {
   outcome = run(config_for(bad_vocabulary));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().detail, "there is no tokenizer");
+}
+
+TEST(ProcessHost, AProcessThatDiesWhileItStartsIsStartedAgain) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}, 2};
+  const TestServer server{config_for(fake)};
+  EXPECT_EQ(server.report().models.at(0).context_tokens, 128U);
+}
+
+TEST(ProcessHost, AProcessThatAlwaysDiesWhileItStartsEndsTheRun) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}, 3};
+  const auto outcome = run(config_for(fake));
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail, testing::HasSubstr("killed by signal 9"));
 }
 
 TEST(ProcessHost, NoProcessIsLeftBehind) {

@@ -41,7 +41,7 @@ void ScriptedHost::command(engine::Command command, TimePoint now) {
 void ScriptedHost::take_events(TimePoint now) {
   while (auto event = engine_->next()) {
     if (const auto* failed = std::get_if<engine::Failed>(&*event)) {
-      tell_engine_down(failed->message);
+      tell_engine_down(failed->message, End::told);
       engine_.reset();
       restart_at_ = backoff_.on_failure(now);
       return;
