@@ -105,6 +105,7 @@ Result<void> ChatClient::connect(const Url& url, const std::string& api_key, con
                                                      .idle_timeout = kIdleTimeout,
                                                      .keep_alive_pings = true});
   socket_.read_message_max(std::size_t{64} << 20);
+  closed_.reset();
   start_read();
   return {};
 }

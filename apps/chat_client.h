@@ -54,7 +54,7 @@ class ChatClient {
   // The next message that has come.
   std::optional<std::string> next();
 
-  // Why the connection is over; nothing while it is not.
+  // Why there is no connection; nothing while there is one.
   const std::optional<std::string>& closed() const { return closed_; }
 
  private:
@@ -69,7 +69,7 @@ class ChatClient {
   boost::beast::flat_buffer buffer_;
   std::deque<std::string> received_;
   std::deque<std::string> outgoing_;  // The first is being written.
-  std::optional<std::string> closed_;
+  std::optional<std::string> closed_ = "not connected";
 };
 
 }  // namespace seedance::apps
