@@ -46,6 +46,7 @@ async function chaos(engine) {
   }
   const code = await server.stop();
   if (code !== 0) run.fault(`the server ended with ${code}`);
+  engine.end?.();
   return { seconds: Math.round((performance.now() - began) / 1000), ...run.report() };
 }
 

@@ -1,6 +1,8 @@
 // What can run under chaos: the scripted engine, whose text is known exactly, and a real model,
 // whose every choice can be checked alone.
 import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server } from './server.mjs';
 
@@ -42,8 +44,12 @@ export function scripted(build) {
   };
 }
 
-export function llama(build, model) {
+export function llama(build, original) {
   const binary = join(build, 'seedance');
+  // Streams go on only on the model on which they began, which a build may replace meanwhile.
+  const directory = mkdtempSync(join(tmpdir(), 'seedance-chaos-'));
+  const model = join(directory, 'model.gguf');
+  copyFileSync(original, model);
   return {
     name: 'llama',
     // One thread: barriers between threads crawl on a machine that is busy otherwise.
@@ -70,5 +76,7 @@ export function llama(build, model) {
         if (!(worst[i] < regretMax)) fault(task, `a choice is ${worst[i]} below the best`);
       });
     },
+
+    end: () => rmSync(directory, { recursive: true }),
   };
 }

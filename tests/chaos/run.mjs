@@ -166,7 +166,6 @@ export class Run {
           await this.#kill(kinds[++i]);
         }
         const heads = await this.#heads();
-        this.tell('it is there again');
         await this.#progress(heads);
         this.tell('all streams go on');
         await pause(this.random.between(0, this.engine.calmMsMax));
@@ -222,6 +221,7 @@ export class Run {
   // Waits until each stream that is running has more tokens than in `before`, or is done.
   async #progress(before) {
     const waiting = new Map([...before].filter(([, { state }]) => state !== 'done'));
+    this.tell(`the server knows ${before.size} streams, of which ${waiting.size} run`);
     const deadline = performance.now() + progressWithinMs;
     for (; waiting.size > 0; await pause(pollMs)) {
       this.server.look();

@@ -60,9 +60,16 @@ export class Server {
       if (line.endsWith('; it is started again')) this.childDeaths++;
       this.said = `${this.said}${line}\n`.slice(-saidMax);
     });
-    this.exited = new Promise((resolve) =>
-      this.process.on('exit', (code, signal) => resolve(code ?? signal)));
+    this.gone = undefined;
+    this.exited = new Promise((resolve) => this.process.on('exit', (code, signal) => {
+      this.gone = `${code ?? signal}`;
+      resolve(code ?? signal);
+    }));
     this.server = undefined;
+  }
+
+  #mustRun() {
+    if (this.gone) throw new Error(`the server is gone (${this.gone}): ${this.said}`);
   }
 
   // The process that serves, below a supervisor where there is one.
@@ -81,7 +88,7 @@ export class Server {
     for (;;) {
       const answer = await fetch(`${this.url}/readyz`).catch(() => undefined);
       if (answer?.status === 200) break;
-      if (this.process.exitCode !== null) throw new Error(`the server ended: ${this.said}`);
+      this.#mustRun();
       await pause(5);
     }
     this.server = this.#serving();
@@ -104,7 +111,10 @@ export class Server {
       await this.exited;
       this.#spawn();
     }
-    while (this.#serving() === victim || this.#serving() === undefined) await pause(1);
+    for (let now = victim; now === victim || now === undefined; now = this.#serving()) {
+      this.#mustRun();
+      await pause(5);
+    }
     this.server = this.#serving();
   }
 
@@ -133,7 +143,7 @@ export class Server {
       } catch {
         // It is not there yet.
       }
-      if (this.process.exitCode !== null) throw new Error(`the server ended: ${this.said}`);
+      this.#mustRun();
       await pause(5);
     }
   }

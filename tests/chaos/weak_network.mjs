@@ -16,8 +16,8 @@ export class WeakNetwork {
     this.server = net.createServer({ allowHalfOpen: true }, (client) => this.#accept(client));
   }
 
-  async listen() {
-    await new Promise((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+  async listen(port = 0) {
+    await new Promise((resolve) => this.server.listen(port, '127.0.0.1', resolve));
     this.port = this.server.address().port;
     return this;
   }
