@@ -4,6 +4,7 @@
   run.py [compare]   tokens/s, TTFT and inter-token time at 1, 8, 32 and 64 streams, as ratios
   run.py overhead    what the server adds to the worker's own time to the first token
   run.py idle        resident memory of 1,000 idle WebSocket connections
+  run.py journal     tokens/s with the journal and without, as a ratio; recovery of a large one
 
 Prints tables and writes build/bench/*.json.
 """
@@ -14,9 +15,11 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import idle
@@ -171,11 +174,66 @@ def idle_memory(args, binaries):
     return 0 if per_thousand < 1024 else 1
 
 
+def journal_rates(args, binaries, model, streams):
+    """Tokens/s with and without, alternating, and first the one, then the other."""
+    rates = {"file": [], "none": []}
+    for repetition in range(args.repeat):
+        for kind in sorted(rates, reverse=repetition % 2 == 1):
+            with servers.seedance(binaries, model, args, ("--journal", kind)) as server:
+                requests = requests_for(streams, args, model)
+                result = servers.load(binaries, server, "native", streams, requests)
+            rate = result["tokens_per_s"]
+            rates[kind].append(rate)
+            print(f"  journal {kind:5}{streams:4} streams{rate:9.0f} tokens/s", flush=True)
+    return rates
+
+
+def journal_recovery(args, binaries):
+    """Each time from the same files: recovery itself writes to them."""
+    runs = []
+    with tempfile.TemporaryDirectory(prefix="seedance-bench-") as base:
+        original = pathlib.Path(base) / "original"
+        written = servers.journal(binaries, "write", original)
+        for repetition in range(args.repeat):
+            copy = pathlib.Path(base) / f"copy-{repetition}"
+            shutil.copytree(original, copy)
+            run = servers.journal(binaries, "recover", copy)
+            port = servers.free_port()
+            for name in ("empty", "full"):
+                data = pathlib.Path(base) / f"{name}-{repetition}"
+                data.mkdir(mode=0o700)
+                if name == "full":
+                    shutil.copytree(original, data / "journal" / str(port))
+                    (data / "journal").chmod(0o700)
+                run[f"start_{name}_ms"] = servers.start_ms(binaries, port, data)
+            runs.append(run)
+    return written, runs
+
+
+def journal(args, binaries):
+    model, streams = args.models[0], max(args.streams)
+    rates = journal_rates(args, binaries, model_file(model), streams)
+    middle = {kind: statistics.median(values) for kind, values in rates.items()}
+    share = middle["file"] / middle["none"]
+    print(f"{model}, {streams} streams: {middle['file']:.0f} tokens/s with the journal, "
+          f"{middle['none']:.0f} without: ratio {share:.3f}")
+    written, runs = journal_recovery(args, binaries)
+    ms = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+    print(f"a journal of {ms['streams']:.0f} streams, {ms['running']:.0f} of them running, "
+          f"{ms['bytes'] / 1e6:.0f} MB: read in {ms['read_ms']:.0f} ms, taken over in "
+          f"{ms['core_ms']:.0f} ms, driven in {ms['drive_ms']:.0f} ms, together "
+          f"{ms['total_ms']:.0f} ms; a server starts in {ms['start_full_ms']:.0f} ms with it, "
+          f"in {ms['start_empty_ms']:.0f} ms without")
+    write("journal", args, {"model": model, "streams": streams, "rates": rates, "ratio": share,
+                            "written": written, "recovery": runs})
+    return 0 if share >= 0.97 and ms["total_ms"] < 1000 else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", nargs="?", default="compare",
-                        choices=["compare", "overhead", "idle"])
+                        choices=["compare", "overhead", "idle", "journal"])
     parser.add_argument("--models", type=lambda text: text.split(","), default=["15m", "135m"],
                         help="presets of make_model.py or .gguf files")
     parser.add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")],
@@ -191,7 +249,8 @@ def main():
     servers.Binaries.add_flags(parser)
     args = parser.parse_args()
     args.load_before = os.getloadavg()[0]
-    command = {"compare": compare, "overhead": overhead, "idle": idle_memory}[args.command]
+    command = {"compare": compare, "overhead": overhead, "idle": idle_memory,
+               "journal": journal}[args.command]
     return command(args, servers.Binaries(args)) or 0
 
 

@@ -22,6 +22,7 @@ class Binaries:
     DEFAULTS = {
         "seedance": "build/release/seedance",
         "load": "build/release/bench/seedance_bench_load",
+        "journal": "build/release/bench/seedance_bench_journal",
         "llama_server": ".deps/llama-build-bench/bin/llama-server",
         "batched_bench": ".deps/llama-build-bench/bin/llama-batched-bench",
     }
@@ -91,12 +92,12 @@ def running(command, port, ready_path):
 
 
 @contextlib.contextmanager
-def seedance(binaries, model, args):
+def seedance(binaries, model, args, flags=()):
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
         command = [binaries.seedance, "serve", "--model", model, "--port", str(port),
                    "--no-supervisor", "--data-dir", data, "--threads", str(args.threads),
-                   "--parallel", str(args.parallel), "--ctx-size", str(args.context)]
+                   "--parallel", str(args.parallel), "--ctx-size", str(args.context), *flags]
         with running(command, port, "/readyz") as server:
             yield server
 
@@ -131,3 +132,18 @@ def batched_bench(binaries, model, args, streams):
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     rows = [json.loads(line) for line in lines if line.startswith("{")]
     return {n: [n * row["tg"] / row["t"] for row in rows if row["pl"] == n] for n in streams}
+
+
+def journal(binaries, *words):
+    """What seedance_bench_journal prints."""
+    command = [binaries.journal, *(str(word) for word in words)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def start_ms(binaries, port, data):
+    """How long a server on the scripted engine takes until it serves, with what is in `data`."""
+    command = [binaries.seedance, "serve", "--engine", "scripted", "--port", str(port),
+               "--no-supervisor", "--data-dir", str(data)]
+    began = time.monotonic()
+    with running(command, port, "/readyz"):
+        return (time.monotonic() - began) * 1e3
