@@ -359,10 +359,10 @@ void Errand::on_disconnected() {
   early_ack_due_ = false;
   if (state_ == State::acknowledging) state_ = State::over;  // All was read.
   if (state_ != State::asked && state_ != State::reading) return;
-  const Request& request = story().request;
   state_ = State::waiting;
   at_ = world_.now();
   if (plan_.kind != Kind::ask) return;
+  const Request& request = story().request;
   if (told_ && request.orphan && request.key.empty()) {
     state_ = State::over;  // Its API has no way back.
   } else if (!told_ && in_doubt_ && request.key.empty()) {
