@@ -26,7 +26,7 @@ Client::Client(Town& town, Actor self, GuestPlan plan, const wire::WsLimits& lim
       line_(world_, self, plan_) {}
 
 void Client::add(ErrandPlan errand) {
-  errands_.emplace_back(town_, plan_.tenant, std::move(errand), plan_.retry_max);
+  errands_.emplace_back(town_, plan_.tenant, errand, plan_.retry_max);
   world_.wake(self_, deadline());
 }
 

@@ -9,7 +9,9 @@ import { Server } from './server.mjs';
 // Streams outlive every pause of the run, and all run at once.
 const common = ['--terminal-ttl-ms', '3600000', '--detach-ttl-ms', '3600000', '--parallel', '64'];
 const tokens = [60, 240];  // Of an answer, at least and at most.
-const regretMax = 0.05;  // Kernels round differently for other shapes of a batch.
+// Kernels round differently for other shapes of a batch, and 8-bit weights more so: 0.09 was seen.
+// Tokens of another stream are off by whole units.
+const regretMax = 0.25;
 const regretStreamsMax = 500;
 
 // Engines die by the script, at every so many of their steps; what they say depends on nothing
@@ -72,11 +74,13 @@ export function llama(build, original) {
       const child = spawnSync(join(build, 'tests/regret'), [model], { input, maxBuffer: 1 << 26 });
       if (child.status !== 0) throw new Error(`regret ended with ${child.status}: ${child.stderr}`);
       const worst = child.stdout.toString().trim().split('\n').map(Number);
+      this.regret = Math.max(...worst);
       greedy.forEach((task, i) => {
         if (!(worst[i] < regretMax)) fault(task, `a choice is ${worst[i]} below the best`);
       });
     },
 
+    report: () => ({ regret: this.regret }),
     end: () => rmSync(directory, { recursive: true }),
   };
 }
