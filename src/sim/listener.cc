@@ -154,7 +154,7 @@ void Listener::on_native(const wire::SseEvent& event, const api::EventId& id, Mo
   }
 }
 
-void Listener::on_chunk(ServerMessage chunk, const api::EventId& id, Moment moment) {
+void Listener::on_chunk(const ServerMessage& chunk, const api::EventId& id, Moment moment) {
   if (id.next != Offset{chunk.seq + chunk.n}) return wrong("an id that is not its chunk's end");
   town_.referee.on_chunk(reading_, chunk, moment);
   reading_.next += chunk.n;

@@ -42,7 +42,7 @@ class Listener final : public Guest {
   void on_event(const wire::SseEvent& event, Moment moment);
   void on_native(const wire::SseEvent& event, const api::EventId& id, Moment moment);
   void on_chat(const wire::SseEvent& event, const api::EventId& id, Moment moment);
-  void on_chunk(ServerMessage chunk, const api::EventId& id, Moment moment);
+  void on_chunk(const ServerMessage& chunk, const api::EventId& id, Moment moment);
   TimePoint deadline() const;
   void wrong(std::string_view what) const;
 

@@ -10,8 +10,9 @@ function chaos(...flags) {
   return { ...child, report: JSON.parse(child.stdout.toString() || '{}') };
 }
 
-test('20 kills of the server and of the worker lose, repeat and change nothing', (t) => {
-  const { status, stdout, stderr } = chaos('--kills', '20');
+// With the scripted engine, whose text is known exactly; `make chaos` runs the model too.
+test('20 kills of the server lose, repeat and change nothing', (t) => {
+  const { status, stdout, stderr } = chaos('--engine', 'scripted', '--kills', '20');
   t.diagnostic(stdout.toString());
   assert.equal(status, 0, stderr.toString());
 });

@@ -24,6 +24,16 @@ function freePort() {
   });
 }
 
+// False when it ended before.
+function kill(pid) {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+    return false;
+  }
+}
+
 // [{ pid, parent, words }] of every process that can be seen.
 function processes() {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
@@ -106,7 +116,7 @@ export class Server {
     const victim = this.#serving();
     if (victim === undefined) throw new Error(`there is no server: ${this.said}`);
     this.server = undefined;
-    process.kill(victim, 'SIGKILL');
+    kill(victim);
     if (victim === this.process.pid) {
       await this.exited;
       this.#spawn();
@@ -122,10 +132,7 @@ export class Server {
   async killWorker() {
     for (;;) {
       const victim = this.#worker();
-      if (victim !== undefined) {
-        process.kill(victim, 'SIGKILL');
-        return;
-      }
+      if (victim !== undefined && kill(victim)) return;
       this.look();
       await pause(5);
     }
