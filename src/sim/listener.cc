@@ -180,7 +180,7 @@ void Listener::on_chat(const wire::SseEvent& event, const api::EventId& id, Mome
     }
   }
   if (chunk.n > 0) {
-    on_chunk(std::move(chunk), id, moment);
+    on_chunk(chunk, id, moment);
   } else if (!chunk.text.empty()) {
     return wrong("text that belongs to no token");
   }
