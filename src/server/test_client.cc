@@ -234,7 +234,7 @@ TestServer::TestServer(ServerConfig config, std::vector<io::Listener> listeners)
   start(std::move(config), std::move(listeners));
 }
 
-void TestServer::start(ServerConfig config, std::vector<io::Listener> listeners) {
+void TestServer::start(ServerConfig&& config, std::vector<io::Listener>&& listeners) {
   auto server = Server::open(std::move(config), std::move(listeners));
   if (!server) throw std::runtime_error(server.error().detail);
   server_ = std::move(*server);

@@ -104,7 +104,7 @@ class TestServer {
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
-  void start(ServerConfig config, std::vector<io::Listener> listeners);
+  void start(ServerConfig&& config, std::vector<io::Listener>&& listeners);
 
   std::unique_ptr<Server> server_;
   ReadyReport report_;
