@@ -281,6 +281,7 @@ export class Run {
       wrong: wrong.length + this.faults.length,
       recovery_ms: { worker: times(this.recoveries.worker), server: times(this.recoveries.server) },
       client_recovery_ms: times(this.recoveries.client),
+      ...this.engine.report?.(),
     };
   }
 }
