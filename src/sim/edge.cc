@@ -44,7 +44,12 @@ void Edge::take(core::Reply& reply) {
   if (session != sessions_.end()) session->second->on_reply(reply.to.request, reply.body);
 }
 
+void Edge::on_core_turn() {
+  for (const auto& [id, session] : sessions_) session->on_core_turn();
+}
+
 void Edge::take(core::Wake& wake) {
+  if (context_.plan.canary == Canary::wakes_dropped) return;
   for (const auto& [id, session] : sessions_) session->on_wake(wake.streams);
 }
 

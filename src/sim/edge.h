@@ -26,6 +26,8 @@ class Edge {
   void deliver(core::Wake wake) { mail_.emplace_back(std::move(wake)); }
 
   void turn();
+  // Logs may have grown, and if so, there is mail.
+  void on_core_turn();
   // What it has for the core.
   std::vector<core::Message> take_messages() { return std::exchange(context_.to_core, {}); }
 

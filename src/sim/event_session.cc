@@ -29,7 +29,17 @@ bool EventSession::due() const {
   return listed_ || (blocked_ && !link_->down.full()) || deadline() <= world_.now();
 }
 
+void EventSession::on_core_turn() {
+  const bool news = log_ && !cursor_.done && (log_->head().done || log_->head().end > cursor_.next);
+  wakes_.on_core_turn(news, world_.now());
+}
+
 void EventSession::turn() {
+  if (listed_) {
+    wakes_.on_mail();
+  } else if (!blocked_ && !wakes_.on_other(world_.now())) {
+    world_.violate("a listener was not woken");
+  }
   listed_ = false;
   if (closed_) return;
   if (blocked_ && !link_->down.full()) {

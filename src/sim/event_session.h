@@ -30,6 +30,7 @@ class EventSession final : public Session {
 
   void on_reply(std::uint64_t request, core::ReplyBody& body) override;
   void on_wake(const std::vector<StreamId>& streams) override;
+  void on_core_turn() override;
   void on_drain(Duration reconnect_within) override;
   void on_drain_timeout() override;
   bool due() const override;
@@ -59,6 +60,7 @@ class EventSession final : public Session {
   std::shared_ptr<const stream::TokenLog> log_;  // The core writes it.
   stream::Cursor cursor_;
   api::DeliveryCheck check_;
+  WakeCheck wakes_;
   std::variant<std::monostate, api::ChatSseView, api::NativeSseView> view_;
   std::string unsent_;
   TimePoint stalled_at_ = kNever;

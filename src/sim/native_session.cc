@@ -34,7 +34,26 @@ bool NativeSession::due() const {
   return listed_ || (blocked_ && !link_->down.full()) || deadline() <= world_.now();
 }
 
+void NativeSession::on_core_turn() {
+  const bool renders = !closed_ && !blocked_ && socket_.may_send_data();
+  for (Reader& reader : readers_) {
+    const bool due = renders && reader.has_news() && world_.now() >= reader.render_at;
+    reader.wakes.on_core_turn(due, world_.now());
+  }
+}
+
+void NativeSession::check_wakes() {
+  for (Reader& reader : readers_) {
+    if (listed_) {
+      reader.wakes.on_mail();
+    } else if (!blocked_ && !reader.wakes.on_other(world_.now())) {
+      world_.violate("a reader was not woken");
+    }
+  }
+}
+
 void NativeSession::turn() {
+  check_wakes();
   listed_ = false;
   if (closed_) return;
   const TimePoint now = world_.now();

@@ -28,6 +28,7 @@ class NativeSession final : public Session {
 
   void on_reply(std::uint64_t request, core::ReplyBody& body) override;
   void on_wake(const std::vector<StreamId>& streams) override;
+  void on_core_turn() override;
   void on_drain(Duration reconnect_within) override;
   void on_drain_timeout() override;
   bool due() const override;
@@ -46,6 +47,7 @@ class NativeSession final : public Session {
     stream::Cursor cursor = {};
     api::DeliveryCheck check{};
     TimePoint render_at = {};
+    WakeCheck wakes{};
 
     bool has_news() const;
   };
@@ -62,6 +64,7 @@ class NativeSession final : public Session {
     stream::Cursor before;
   };
 
+  void check_wakes();
   void read();
   void take_events();
   void on_text(std::string_view text);

@@ -103,6 +103,7 @@ void Server::core_turn() {
   if (now >= core_->deadline()) core_->on_time(now);
   carry_out();
   if (dead_) return;
+  for (const auto& edge : edges_) edge->on_core_turn();
   check_limits();
   world_.wake(kCore, core_->deadline());
 }

@@ -24,6 +24,7 @@ enum class Canary : std::uint8_t {
   any_tenant,      // Resume and cancel take everybody for the owner.
   keys_dropped,    // Idempotency keys are not looked at.
   end_untold,      // A reader that has all tokens is not told that it was all.
+  wakes_dropped,   // An edge looks at its readers when something else happens.
 };
 
 std::optional<Canary> parse_canary(std::string_view name);
@@ -51,6 +52,24 @@ struct EdgeContext {
   std::vector<core::Message> to_core = {};
 };
 
+// Whether a reader is told of what the core committed. Others look at its log now and
+// then, so that a wake that is missing is only late: this notices.
+class WakeCheck {
+ public:
+  // The core has had a turn; `news`: there is something to be shown.
+  void on_core_turn(bool news, TimePoint now);
+  // The reader is looked at: because of mail of the core, or for another reason.
+  void on_mail() { news_at_ = kNever; }
+  [[nodiscard]] bool on_other(TimePoint now) const {
+    return now < news_at_ || now - news_at_ < kMailMax;
+  }
+
+ private:
+  static constexpr Duration kMailMax = std::chrono::milliseconds{100};
+
+  TimePoint news_at_ = kNever;
+};
+
 // One protocol on one connection: what server::Connection and its session are with a
 // socket. Belongs to its edge.
 class Session {
@@ -60,6 +79,8 @@ class Session {
   virtual void on_reply(std::uint64_t request, core::ReplyBody& body) = 0;
   // These logs grew. Nobody else tells.
   virtual void on_wake(const std::vector<StreamId>& streams) = 0;
+  // Logs may have grown, and if so, a wake is under way.
+  virtual void on_core_turn() = 0;
   virtual void on_drain(Duration reconnect_within) = 0;
   // Closes, when what runs here can wait for no longer.
   virtual void on_drain_timeout() = 0;

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kStepsMax = 1'000'000;
+constexpr std::uint64_t kStepsMax = 200'000;
 // After the last fault everything must be done in such a time.
 constexpr Duration kPatience = minutes{30};
 

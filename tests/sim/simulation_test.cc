@@ -92,7 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
     Simulation, EveryCanary,
     testing::Values(Planted{"shown_early", "servers"}, Planted{"resume_behind", "links"},
                     Planted{"detach_cancels", "links"}, Planted{"any_tenant", "hostile"},
-                    Planted{"keys_dropped", "links"}, Planted{"end_untold", "links"}),
+                    Planted{"keys_dropped", "links"}, Planted{"end_untold", "links"},
+                    Planted{"wakes_dropped", "calm"}),
     [](const auto& one) { return std::string{one.param.canary}; });
 
 }  // namespace
