@@ -35,6 +35,7 @@ struct Flags {
   std::string scenario = "all";
   std::optional<std::uint64_t> seed;
   std::string seeds = "0..99";
+  bool seeds_given = false;
   std::uint64_t seconds = 0;
   unsigned jobs = 0;
   bool trace = false;
@@ -151,6 +152,11 @@ class Runner {
   sim::Outcome::Counts counts_;
 };
 
+std::int64_t to_ms_since_1970() {
+  const auto since = io::wall_now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
 int replay(const sim::Scenario& scenario, std::uint64_t seed, sim::Canary canary, bool trace) {
   const scripted::Vocabulary vocabulary{1024};
   running_now = {&scenario, seed};
@@ -196,7 +202,11 @@ int run(const Flags& flags) {
   if (flags.seed) range = {*flags.seed, *flags.seed};
   if (!range) return complain("--seeds is FIRST..LAST");
   std::optional<TimePoint> until;
-  if (flags.seconds > 0) until = io::now() + std::chrono::seconds{flags.seconds};
+  if (flags.seconds > 0) {
+    until = io::now() + std::chrono::seconds{flags.seconds};
+    if (!flags.seeds_given) range->first = static_cast<std::uint64_t>(to_ms_since_1970());
+    fmt::print("from seed {}\n", range->first);
+  }
   const unsigned jobs =
       flags.jobs > 0 ? flags.jobs : std::max(1U, std::thread::hardware_concurrency());
   return Runner{std::move(scenarios), range->first, range->second, until, *canary}.run(jobs);
@@ -214,7 +224,8 @@ int run(int argc, char** argv) {
   app.add_option("--seed", flags.seed, "Run this seed");
   app.add_option("--seeds", flags.seeds, "Run these, FIRST..LAST, of each scenario")
       ->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Run ever more seeds, for so long");
+  app.add_option("--seconds", flags.seconds,
+                 "Run ever more seeds, for so long: from the first of --seeds, else new ones");
   app.add_option("--jobs", flags.jobs, "Runs at the same time (default: one for each CPU)");
   app.add_flag("--trace", flags.trace, "With one scenario and seed: print what happens");
   app.add_flag("--list", flags.list, "List the scenarios");
@@ -226,6 +237,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return complain(error.what());
   }
+  flags.seeds_given = app.count("--seeds") > 0;
   std::signal(SIGABRT, on_abort);
   return run(flags);
 }
