@@ -75,23 +75,30 @@ export class Server {
       this.gone = `${code ?? signal}`;
       resolve(code ?? signal);
     }));
-    this.server = undefined;
   }
 
   #mustRun() {
     if (this.gone) throw new Error(`the server is gone (${this.gone}): ${this.said}`);
   }
 
-  // The process that serves, below a supervisor where there is one.
+  // The process that serves: below the supervisor, beside orphans that end.
   #serving(all = processes()) {
-    const own = all.filter(({ parent, words }) =>
-      parent === this.process.pid && !words.includes('worker') && !words.includes('vocabulary'));
-    return own[0]?.pid ?? (this.supervised ? undefined : this.process.pid);
+    return all.find(({ parent, words }) =>
+      parent === this.process.pid && words.includes('--supervised'))?.pid;
   }
 
   #worker(all = processes()) {
     const serving = this.#serving(all);
     return all.find(({ parent, words }) => parent === serving && words.includes('worker'))?.pid;
+  }
+
+  async #served(other) {
+    for (;;) {
+      const serving = this.#serving();
+      if (serving !== undefined && serving !== other) return serving;
+      this.#mustRun();
+      await pause(5);
+    }
   }
 
   async ready() {
@@ -102,30 +109,22 @@ export class Server {
       await pause(5);
     }
     this.server = this.#serving();
-    this.supervised = this.server !== this.process.pid;
   }
 
-  // Counts a server that is another than the one that we knew.
+  // Notices a server that is another than the one that we knew.
   look() {
-    if (this.server !== undefined && this.#serving() !== this.server) this.surprises++;
+    const serving = this.#serving();
+    if (serving === this.server) return;
+    if (this.server !== undefined) this.surprises++;
+    this.server = serving;
   }
 
-  // SIGKILL for the serving process; starts it again where nobody else does.
+  // SIGKILL for the serving process, which the supervisor replaces.
   async killServer() {
     this.look();
-    const victim = this.#serving();
-    if (victim === undefined) throw new Error(`there is no server: ${this.said}`);
-    this.server = undefined;
+    const victim = await this.#served();
     kill(victim);
-    if (victim === this.process.pid) {
-      await this.exited;
-      this.#spawn();
-    }
-    for (let now = victim; now === victim || now === undefined; now = this.#serving()) {
-      this.#mustRun();
-      await pause(5);
-    }
-    this.server = this.#serving();
+    this.server = await this.#served(victim);
   }
 
   // SIGKILL for the worker, as soon as there is one.
