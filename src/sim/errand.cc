@@ -267,6 +267,7 @@ void Errand::on_done(const ServerMessage& message, Moment moment) {
 
 void Errand::on_error(const ServerMessage& message) {
   const std::string_view code = message.code;
+  retry_after_ = std::chrono::milliseconds{message.retry_after_ms};
   world_.note("refused", reading_.story.value, code.size());
   if (state_ == State::reading) {
     // A cancel that came too late, or before the stream was there.
@@ -333,9 +334,12 @@ void Errand::on_refused_resume(std::string_view code) {
   retry();
 }
 
+// Most do as they are told.
 void Errand::retry() {
   state_ = State::waiting;
   at_ = world_.now() + world_.spread(kRetryMin, retry_max_);
+  if (!world_.one_in(4)) at_ = std::max(at_, world_.now() + retry_after_);
+  retry_after_ = {};
 }
 
 // The same again: with its key, or else as another request, for whoever asks again

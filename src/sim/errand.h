@@ -122,6 +122,7 @@ class Errand {
   bool told_ = false;      // Of its stream, by ACCEPTED or otherwise.
   bool in_doubt_ = false;  // It was asked for, and no answer came.
   bool epoch_known_ = false;
+  Duration retry_after_{};  // As the last refusal says.
   bool early_ack_due_ = false;
   Epoch probed_{};  // What a probe for another epoch asked for.
 };

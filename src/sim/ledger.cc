@@ -81,6 +81,7 @@ void Ledger::compare_with_before(const Entry& before, Death death) {
   if (death == Death::of_process && before.forgotten && entry.there) {
     wrong(before.id, "a forgotten stream is back after the death of a process");
   }
+  entry.was_gone = before.was_gone || before.forgotten || before.lost;
   entry.past = before.past;
   entry.last_token = std::max(entry.last_token, before.last_token);
   if (entry.epoch == before.epoch) entry.epoch_began = before.epoch_began;

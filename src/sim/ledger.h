@@ -45,6 +45,7 @@ struct Entry {
   WallTime last_token{};            // When it was made, as the core tells it.
   bool there = false;               // On the disk, and not forgotten.
   bool forgotten = false;
+  bool was_gone = false;    // Forgotten or lost, before a power loss brought it back.
   bool lost = false;        // With a power loss, wholly.
   bool epoch_lost = false;  // Something of its epoch is lost: nothing may follow under it.
   std::vector<Incarnation> past = {};

@@ -57,6 +57,7 @@ void read(const json::object& object, ServerMessage& out) {
   if (error == nullptr) return;
   out.code = text(*error, "code");
   out.message = text(*error, "message");
+  out.retry_after_ms = number(*error, "retry_after_ms");
   if (const auto* numbers = inner(*error, "numbers")) out.numbers_epoch = number(*numbers, "epoch");
 }
 

@@ -32,7 +32,8 @@ struct ServerMessage {
   std::uint64_t completion_tokens = 0;
   std::string code = {};  // Of an ERROR, or of the error of an INFER_DONE.
   std::string message = {};
-  std::uint64_t numbers_epoch = 0;  // Of an ERROR's numbers.
+  std::uint64_t numbers_epoch = 0;   // Of an ERROR's numbers.
+  std::uint64_t retry_after_ms = 0;  // Likewise.
 };
 
 // A text frame's payload.

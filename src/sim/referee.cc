@@ -58,14 +58,20 @@ void Referee::on_server_start() {
   server_start_ = world_.now();
   ++server_starts_;
   draining_ = false;
+  for (auto& [id, facts] : facts_) facts.unread_since = world_.now();
+}
+
+void Referee::on_server_end() {
   for (auto& [id, facts] : facts_) {
+    if (facts.readers == 0) facts.note_unread(world_.now());
     facts.readers = 0;
-    facts.unread_since = world_.now();
+    facts.unread_since = kNever;
   }
 }
 
 void Referee::on_reader(StreamId stream) {
-  ++facts_.at(stream).readers;
+  Facts& facts = facts_.at(stream);
+  if (facts.readers++ == 0) facts.note_unread(world_.now());
 }
 
 void Referee::on_reader_gone(StreamId stream) {
@@ -114,10 +120,11 @@ bool Referee::may_be_cancelled(const Entry& entry) const {
   if (story.cancel_asked) return true;
   if (!entry.keep && (draining_ || server_start_ > facts.named)) return true;
   if (!terms_.journal && draining_) return true;
-  if (facts.readers > 0) return false;
-  if (story.request.cancels) return true;
-  const Duration unread = world_.now() - std::max(facts.unread_since, server_start_);
-  return unread >= (entry.keep ? terms_.limits.detach_ttl : terms_.limits.orphan_ttl);
+  if (story.request.cancels) return facts.readers == 0 || facts.longest_unread > Duration{};
+  const bool unread_now = facts.readers == 0 && facts.unread_since != kNever;
+  const Duration unread = unread_now ? world_.now() - facts.unread_since : Duration{};
+  return std::max(unread, facts.longest_unread) >=
+         (entry.keep ? terms_.limits.detach_ttl : terms_.limits.orphan_ttl);
 }
 
 bool Referee::may_fail(const Entry& entry, ErrorCode code) const {
@@ -276,7 +283,7 @@ void Referee::on_refused_resume(const Reading& asked, std::string_view code) {
 bool Referee::may_be_gone(StreamId stream) const {
   if (!terms_.journal) return true;
   const Entry* entry = ledger_.find(stream);
-  return entry == nullptr || !entry->there || may_be_forgotten(*entry);
+  return entry == nullptr || !entry->there || entry->was_gone || may_be_forgotten(*entry);
 }
 
 bool Referee::is_epoch(StreamId stream, Epoch epoch) const {

@@ -57,6 +57,7 @@ class Referee {
   // Of the server.
 
   void on_server_start();
+  void on_server_end();
   void on_server_draining() { draining_ = true; }
   void on_reader(StreamId stream);
   void on_reader_gone(StreamId stream);
@@ -86,13 +87,18 @@ class Referee {
   struct Facts {
     StoryId story;
     TimePoint named;
-    WallTime named_at;  // The same moment.
-    TimePoint unread_since{};
+    WallTime named_at;          // The same moment.
+    TimePoint unread_since{};   // kNever while there is no server.
+    Duration longest_unread{};  // Of those that are over.
     std::uint32_t readers = 0;
     bool accepted = false;  // A client was told that the stream is new.
     std::optional<TimePoint> acked;
     // Without a journal the first reader says how it ended.
     std::optional<std::string> ending = std::nullopt;
+
+    void note_unread(TimePoint until) {
+      longest_unread = std::max(longest_unread, until - unread_since);
+    }
   };
 
   void judge_end(const Entry& entry);

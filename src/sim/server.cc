@@ -42,7 +42,6 @@ std::unique_ptr<Server> Server::start(World& world, const ServerPlan& plan, Disk
                                       Referee& referee) {
   std::unique_ptr<Server> server{new Server{world, plan, disk, referee}};
   const core::Clocks clocks{world.now(), world.wall()};
-  referee.on_server_start();
   if (!plan.with_journal) {
     server->core_ = std::make_unique<core::Core>(plan.limits, models(), clocks);
   } else {
@@ -57,6 +56,8 @@ std::unique_ptr<Server> Server::start(World& world, const ServerPlan& plan, Disk
     journal.limits.batch_bytes_extra = disk.batch_bytes_extra();
     server->core_ = std::make_unique<core::Core>(plan.limits, models(), clocks, std::move(journal));
   }
+  referee.review();  // Of what a dead one wrote, before it is forgotten who read it.
+  referee.on_server_start();
   world.wake(kCore, world.now());
   world.wake(kHost, world.now());
   return server;

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kStepsMax = 200'000;
+constexpr std::uint64_t kStepsMax = 400'000;
 // After the last fault everything must be done in such a time.
 constexpr Duration kPatience = minutes{30};
 
@@ -116,12 +116,18 @@ class Run {
   }
 
   void end_server(void (Disk::*what)()) {
-    server_->die();
-    server_.reset();
+    drop_server();
     if (what != nullptr) (disk_.*what)();
     referee_.review();
     restart_at_ = world_.now() + world_.spread(milliseconds{1}, seconds{3});
     world_.wake(kFate, std::min(restart_at_, fault_at_));
+  }
+
+  void drop_server() {
+    if (!server_) return;
+    server_->die();
+    server_.reset();
+    referee_.on_server_end();
   }
 
   void start_server() {
@@ -167,8 +173,7 @@ class Run {
       case Fault::leave:
         return strike_guest(any_guest(), fault);
       case Fault::lose_power:
-        if (server_) server_->die();
-        server_.reset();
+        drop_server();
         referee_.on_power_loss();
         disk_.on_power_loss();
         referee_.review();
@@ -244,8 +249,7 @@ class Run {
   void finale() {
     world_.note("finale");
     if (plan_.server.with_journal) {
-      server_->die();
-      server_.reset();
+      drop_server();
       disk_.on_process_death();
       start_server();
       if (world_.violated()) return;

@@ -5,9 +5,9 @@
 //   chaos.mjs [--kills N] [--engine scripted|llama|both] [--seed N] [--clients N] [--model GGUF]
 //             [--build DIR] [--sabotage N] [--verbose]
 //
-// Kills the server and the worker N times each, for both engines at the same time. Prints one JSON line; exit code 1 unless nothing
-// was lost, duplicated or wrong. --sabotage adds N to each place at which a client resumes, to
-// show that it would be found.
+// Kills the server and the worker N times each, for both engines at the same time. Prints one JSON
+// line; exit code 1 unless nothing was lost, duplicated or wrong. --sabotage adds N to each place
+// at which a client resumes, to show that it would be found.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { llama, scripted } from './engines.mjs';

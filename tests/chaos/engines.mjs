@@ -80,7 +80,9 @@ export function llama(build, original) {
       });
     },
 
-    report: () => ({ regret: this.regret }),
+    report() {
+      return { regret: this.regret };
+    },
     end: () => rmSync(directory, { recursive: true }),
   };
 }

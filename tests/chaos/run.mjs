@@ -33,8 +33,8 @@ class Task {
 }
 
 export class Run {
-  // engine: of engines.mjs. sabotage: what is added
-  // to each place at which a client resumes: not 0 only to show that the checks find it.
+  // engine: of engines.mjs. sabotage: what is added to each place at which a client resumes: not 0
+  // only to show that the checks find it.
   constructor(server, engine, { seed, clients, sabotage = 0, verbose }) {
     Object.assign(this, { server, engine, seed, sabotage, verbose });
     this.counts = { streams: 0, tokens: 0, resumes: 0, repeated: 0 };
