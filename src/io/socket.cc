@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "base/bytes.h"
@@ -120,6 +121,16 @@ Moved send(const Fd& socket, std::string_view bytes) {
   if (count < 0) return {.flow = would_block() ? Flow::blocked : Flow::closed};
   const auto sent = static_cast<std::size_t>(count);
   return {.bytes = sent, .flow = sent < bytes.size() ? Flow::blocked : Flow::open};
+}
+
+Moved send_last(const Fd& socket, std::string_view bytes) {
+  set_option(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, std::numeric_limits<int>::max());
+  int doubled = 0;  // What the kernel gives is twice what it takes.
+  socklen_t size = sizeof(doubled);
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &doubled, &size) == 0) {
+    set_option(socket, SOL_SOCKET, SO_SNDBUF, doubled + static_cast<int>(bytes.size()));
+  }
+  return send(socket, bytes);
 }
 
 void shutdown_send(const Fd& socket) {

@@ -28,6 +28,10 @@ struct Moved {
 Moved receive(const Fd& socket, std::span<std::byte> into);
 Moved send(const Fd& socket, std::string_view bytes);
 
+// As send(), for the last words before the socket is closed: takes them although the
+// peer is behind and its buffer is as full as it may be.
+Moved send_last(const Fd& socket, std::string_view bytes);
+
 // Says to the peer that nothing more comes; reading goes on.
 void shutdown_send(const Fd& socket);
 

@@ -60,6 +60,24 @@ TEST(Listener, AcceptsAndBothEndsTalk) {
   EXPECT_EQ(recv(client.get(), buffer.data(), buffer.size(), 0), 0);
 }
 
+TEST(Socket, TakesTheLastWordsOfAFullOne) {
+  const auto listener = Listener::open({.host = "127.0.0.1", .send_buffer_bytes = 4096});
+  ASSERT_TRUE(listener);
+  const Fd client = connect_to(listener->port());
+  const Fd server = accept_from(*listener);
+  const std::string bytes(4096, 'x');
+  std::size_t sent = 0;
+  for (Moved moved; moved.flow == Moved::Flow::open; sent += moved.bytes) {
+    moved = send(server, bytes);
+  }
+  EXPECT_EQ(send(server, "bye").flow, Moved::Flow::blocked);
+  EXPECT_EQ(send_last(server, "bye").bytes, 3U);
+  std::string got(sent + 3, '\0');
+  EXPECT_EQ(recv(client.get(), got.data(), got.size(), MSG_WAITALL),
+            static_cast<ssize_t>(got.size()));
+  EXPECT_TRUE(got.ends_with("xbye"));
+}
+
 TEST(Listener, ConnectionsInheritItsSettings) {
   const auto listener = Listener::open({.host = "localhost", .send_buffer_bytes = 64 << 10});
   ASSERT_TRUE(listener);

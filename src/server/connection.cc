@@ -48,7 +48,10 @@ void Connection::on_ready(const io::Ready& ready, Scratch& scratch, TimePoint no
 
 void Connection::on_time(TimePoint now) {
   if (closed_) return;
-  if (now >= stalled_at_) return part(Session::Farewell::stalled, now);
+  if (now >= stalled_at_) {
+    counters_->connections_stalled.add();
+    return part(Session::Farewell::stalled, now);
+  }
   session_->on_time(now);
 }
 
@@ -144,7 +147,7 @@ void Connection::part(Session::Farewell why, TimePoint now) {
   out.bytes = std::move(unsent_);  // The rest of a frame first, or nothing could be read.
   out.fixed = out.bytes.size();
   if (!half_closed_) session_->render(out, kFarewellBytesMax, now);
-  if (!out.bytes.empty()) counters_->bytes_sent.add(io::send(socket_, out.bytes).bytes);
+  if (!out.bytes.empty()) counters_->bytes_sent.add(io::send_last(socket_, out.bytes).bytes);
   close();
 }
 

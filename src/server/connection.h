@@ -47,8 +47,7 @@ class Connection {
   // is nothing left or the socket is full.
   void flush(Scratch& scratch, std::size_t bytes_max, TimePoint now);
 
-  // Closes now, with one try to say why: the socket may take a few bytes where it
-  // takes no more that matter.
+  // Closes now and says why: the kernel takes the last words of a peer that is behind.
   void part(Session::Farewell why, TimePoint now);
 
   bool closed() const { return closed_; }

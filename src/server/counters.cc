@@ -39,6 +39,9 @@ void append_text(std::string& out, const Counters& counters) {
                  counters.connections_accepted.value());
   append_counter(out, "seedance_connections_refused_total", "Connections over the limit.",
                  counters.connections_refused.value());
+  append_counter(out, "seedance_connections_stalled_total",
+                 "Connections closed because they took nothing for stall_timeout_ms.",
+                 counters.connections_stalled.value());
   append_counter(out, "seedance_received_bytes_total", "Bytes from clients.",
                  counters.bytes_received.value());
   append_counter(out, "seedance_sent_bytes_total", "Bytes to clients.",

@@ -23,6 +23,7 @@ inline constexpr std::size_t kResumeCauseCount = 3;
 struct Counters {
   observe::SharedCounter connections_accepted;
   observe::SharedCounter connections_refused;  // Over the limit.
+  observe::SharedCounter connections_stalled;  // Closed: they took nothing for stall_timeout.
   observe::SharedCounter connections_open;     // Goes down again.
   observe::SharedCounter websockets_open;      // Likewise.
   observe::SharedCounter bytes_received;

@@ -390,5 +390,20 @@ TEST(ServerStall, AReaderThatComesBackAfterItsConnectionWasClosedGetsEverything)
   expect_no_loss(server);
 }
 
+// Whoever reads at last finds out why there is no more.
+TEST(ServerStall, AReaderThatTookNothingIsToldSo) {
+  ServerConfig config;
+  config.limits.send_buffer_bytes = 4096;
+  config.limits.stall_timeout = std::chrono::milliseconds{50};
+  const TestServer server{"rate=0,length=20000,context=1000000", config};
+  TestWebSocket slow{server.port(), api::kJsonSubprotocol, 4096};
+  slow.send(infer("a"));
+  server.wait_for_metric("seedance_connections_stalled_total", 1);
+  TestWebSocket::Frame frame = slow.frame();
+  while (frame.opcode != wire::Opcode::close) frame = slow.frame();
+  const auto code = load<std::uint16_t>(as_bytes(frame.payload).data(), std::endian::big);
+  EXPECT_EQ(code, static_cast<std::uint16_t>(wire::CloseCode::overloaded));
+}
+
 }  // namespace
 }  // namespace seedance::server

@@ -164,7 +164,8 @@ class Version(unittest.TestCase):
                          {"seedance", "llama_cpp"})
 
     def test_help_ends_well(self):
-        for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"]):
+        for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
+                          ["journal", "--help"], ["journal", "verify", "--help"]):
             result = run(*arguments)
             self.assertEqual(result.returncode, 0)
             self.assertIn("seedance", result.stdout)
@@ -365,6 +366,75 @@ class Chat(Server):
         terminal.expect("> ")
         terminal.write("\x04")
         self.assertEqual(terminal.wait(), 0)
+
+
+class Journal(Server):
+    """What `seedance journal` says of the journal of a server that served one answer."""
+
+    def setUp(self):
+        super().setUp()
+        self.start("--engine", "scripted:mode=echo,rate=0")
+        self.journal = self.path("data/journal/0")  # Named by the port that was asked for.
+        accepted = self.chat("a secret", "--json").stdout.splitlines()[0]
+        self.stream = json.loads(accepted)["stream"]
+
+    def segment(self):
+        return os.path.join(self.journal, min(
+            name for name in os.listdir(self.journal) if name.endswith(".journal")))
+
+    def inspect(self, *arguments):
+        result = run("journal", "inspect", self.journal, *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_lists_the_streams_and_who_has_it(self):
+        in_use = json.loads(self.inspect("--json"))
+        self.assertGreater(in_use["in_use_by"], 0)
+        self.stop()
+        after = json.loads(self.inspect("--json"))
+        self.assertIsNone(after["in_use_by"])
+        self.assertTrue(after["ended_in_order"])
+        self.assertEqual([(stream["stream"], stream["state"]) for stream in after["streams"]],
+                         [(self.stream, "done")])
+        self.assertIn(self.stream, self.inspect())
+
+    def test_shows_text_only_where_it_is_asked_for(self):
+        self.assertNotIn("secret", self.inspect("--stream", self.stream))
+        self.assertNotIn("secret", self.inspect("--json"))
+        self.assertIn("a secret", self.inspect("--stream", self.stream, "--text"))
+        self.assertEqual(json.loads(self.inspect("--json", "--text"))["streams"][0]["text"],
+                         "a secret")
+
+    def test_refuses_what_is_not_there(self):
+        missing = self.path("nowhere")
+        for verb in ("inspect", "verify"):
+            self.assert_refused(run("journal", verb, missing), missing)
+        self.assert_refused(run("journal", "inspect", self.journal, "--stream", "st_x"), "st_x")
+        other = "st_" + "0" * 26
+        self.assert_refused(run("journal", "inspect", self.journal, "--stream", other), other,
+                            code=1)
+        self.assert_refused(run("journal"), "subcommand")
+
+    def test_tells_a_damaged_segment_from_a_torn_one(self):
+        self.stop()
+        sound = run("journal", "verify", self.journal)
+        self.assertEqual(sound.returncode, 0, sound.stdout)
+        self.assertIn("sound", sound.stdout)
+        with open(self.segment(), "rb") as file:
+            whole = file.read()
+        middle = len(whole) // 2
+        self.write(self.segment(), whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1:])
+        damaged = run("journal", "verify", self.journal)
+        self.assertEqual(damaged.returncode, 1)
+        self.assertIn("damaged at byte", damaged.stdout)
+        self.assert_refused(run("journal", "inspect", self.journal), "damaged", "verify", code=1)
+        refused = self.serve_refused("--engine", "scripted")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("journal", refused.stderr)
+        self.write(self.segment(), whole[:-3])
+        torn = run("journal", "verify", self.journal)
+        self.assertEqual(torn.returncode, 0, torn.stdout)
+        self.assertIn("cuts off", torn.stdout)
 
 
 class Terminal:
