@@ -43,12 +43,21 @@ const serveFlags = ['--model', options.model, '--threads', options.threads, '--p
 const workerOverheadMsMax = 100;
 const clientOverheadMsMax = 8;
 
-// From spawning a worker to its first message, which says that it is ready.
+const readyKind = 4;  // Of a worker's messages: u32 size of the body, little-endian; u8 kind; ...
+
+// From spawning a worker to its message that it is ready.
 async function loadMs() {
   const began = performance.now();
   const worker = spawn(binary, ['worker', '--fd', '3', ...serveFlags],
     { stdio: ['ignore', 'ignore', 'inherit', 'pipe'] });
-  await once(worker.stdio[3], 'data');
+  let bytes = Buffer.alloc(0);
+  for (let kind; kind !== readyKind;) {
+    while (bytes.length < 5) {
+      bytes = Buffer.concat([bytes, (await once(worker.stdio[3], 'data'))[0]]);
+    }
+    kind = bytes[4];
+    bytes = bytes.subarray(4 + bytes.readUInt32LE(0));
+  }
   const ms = performance.now() - began;
   worker.kill('SIGKILL');
   await once(worker, 'exit');
