@@ -211,7 +211,7 @@ void Core::accept(Stream& stream, TimePoint now) {
     put_state(stream);
   }
   touch(stream);
-  const bool starts = model.queue.empty() && model.takes_jobs() && model.alone == nullptr;
+  const bool starts = model.queue.empty() && model.takes_jobs() && model.on_trial == nullptr;
   enter(stream, State::queued);
   auto attachment = Attachment::fresh;
   for (const ReplyTo& reader : stream.readers) {
@@ -240,13 +240,24 @@ void Core::start_queued(Model& model, TimePoint now) {
   }
 }
 
-// A suspect first, and alone until it has a new token; then by age.
+// Suspects first; then by age.
 Core::Stream* Core::next_to_start(Model& model) {
-  if (model.queue.empty() || model.alone != nullptr) return nullptr;
+  if (model.on_trial != nullptr || model.queue.empty()) return nullptr;
   if (model.suspects.empty()) return model.queue.begin()->second;
-  if (model.in(State::running) > 0) return nullptr;
-  model.alone = model.queue.at(*model.suspects.begin());
-  return model.alone;
+  model.on_trial = next_suspect(model);
+  return model.on_trial;
+}
+
+// A suspect has a sequence at once, and is the only one at the engine that has no token yet.
+// Who is accused already goes first, and has nobody at all beside it: that decides.
+Core::Stream* Core::next_suspect(const Model& model) {
+  const auto accused =
+      std::ranges::find_if(model.suspects, [](const auto& one) { return one.second->accused(); });
+  if (accused != model.suspects.end()) {
+    return model.in(State::running) == 0 ? accused->second : nullptr;
+  }
+  const bool free = model.unproven == 0 && model.in(State::running) < model.capacity->sequences_max;
+  return free ? model.suspects.begin()->second : nullptr;
 }
 
 // Fences off whoever had the stream before.

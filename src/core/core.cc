@@ -42,6 +42,7 @@ Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
     model->full_name = fmt::format("{}@{}", config.name, config.version);
     model->name = std::move(config.name);
     model->digest = std::move(config.digest);
+    model->usable_until = clocks.steady;
     models_.push_back(std::move(model));
   }
   if (!journal) return;
@@ -174,7 +175,8 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
   stream.recovering = false;
   stream.deaths = stream.lone_deaths = stream.server_starts = 0;
   Model& model = *stream.model;
-  if (model.alone == &stream) model.alone = nullptr;
+  if (!std::exchange(stream.proven, true)) --model.unproven;
+  if (model.on_trial == &stream) model.on_trial = nullptr;
   stats_.tokens_generated.add();
   stream.log->append(token.token, stream.visible, now,
                      token.logprobs.empty() ? nullptr : token.logprobs.data());
@@ -224,6 +226,7 @@ void Core::expire(Stream& stream, TimePoint now) {
   }
   if (stream.orphan_at <= now) return cancel(stream, now);
   if (stream.recovering) {
+    if (wait_on(stream, now)) return;
     return finish(stream, stream::FinishReason::error,
                   Problem{.code = ErrorCode::engine_failed,
                           .message = "the engine died and no new one could continue the stream in "
@@ -291,7 +294,6 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
     journal_->put(stream::EndRecord{stream.id, stream.gen, {log.appended_terminal(), wall(now)}});
   }
   touch(stream);
-  if (stream.model != nullptr && stream.model->alone == &stream) stream.model->alone = nullptr;
   stats_.streams_ended.at(static_cast<std::size_t>(reason)).add();
   stats_.total_seconds.observe(seconds(now - stream.accepted));
   keep(stream, now + limits_.terminal_ttl);
@@ -321,7 +323,10 @@ void Core::enter(Stream& stream, State state) {
     ++model.count.at(static_cast<std::size_t>(state));
     if (state == State::queued) {
       model.queue.emplace(stream.number, &stream);
-      if (stream.suspect()) model.suspects.insert(stream.number);
+      if (stream.suspect()) model.suspects.emplace(stream.number, &stream);
+    } else if (state == State::running) {
+      stream.proven = false;
+      ++model.unproven;
     }
   }
   publish_counts();
@@ -329,10 +334,15 @@ void Core::enter(Stream& stream, State state) {
 
 void Core::leave(Stream& stream) {
   if (stream.model == nullptr) return;
-  --stream.model->count.at(static_cast<std::size_t>(stream.state));
-  if (stream.state != State::queued) return;
-  stream.model->queue.erase(stream.number);
-  stream.model->suspects.erase(stream.number);
+  Model& model = *stream.model;
+  --model.count.at(static_cast<std::size_t>(stream.state));
+  if (stream.state == State::queued) {
+    model.queue.erase(stream.number);
+    model.suspects.erase(stream.number);
+  } else if (stream.state == State::running) {
+    if (!stream.proven) --model.unproven;
+    if (model.on_trial == &stream) model.on_trial = nullptr;
+  }
 }
 
 void Core::publish_counts() {

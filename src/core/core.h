@@ -29,18 +29,18 @@ struct Limits {
   Duration detach_ttl = std::chrono::seconds{300};     // Without readers, if one can.
   Duration terminal_ttl = std::chrono::seconds{600};   // Kept after its end.
   Duration acked_ttl = std::chrono::seconds{10};       // The same, once its reader has it all.
-  Duration recovery_wait_max = std::chrono::seconds{300};  // For a new engine after a death.
+  Duration recovery_wait_max = std::chrono::seconds{300};  // Without an engine, after a death.
   std::uint32_t streams_kept_max = 100'000;                // After their end.
   std::uint32_t readers_max = 64;                          // Of one stream at the same time.
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
 };
 
-// A stream that is redriven this often by server starts without a new token, or
-// whose engine dies this often while it runs alone, ends with engine_failed.
+// A stream that is redriven this often by server starts without a new token, or that
+// alone can have caused so many deaths of its engine, ends with engine_failed.
 inline constexpr std::uint32_t kServerStartsMax = 3;
 inline constexpr std::uint32_t kLoneDeathsMax = 2;
-// Deaths of its engine without a new token until a stream has to run alone.
+// Deaths of its engine without a new token that make a stream a suspect.
 inline constexpr std::uint32_t kSuspectDeaths = 2;
 
 struct ModelConfig {
@@ -152,7 +152,8 @@ class Core {
   static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
   void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);
-  Stream* next_to_start(Model& model);
+  static Stream* next_to_start(Model& model);
+  static Stream* next_suspect(const Model& model);
   void start(Stream& stream, TimePoint now);
   void raise_generation(Stream& stream);
   void enter(Stream& stream, State state);
@@ -178,6 +179,8 @@ class Core {
   void resume_recovered(Model& model, TimePoint now);
   bool replay(Stream& stream, TimePoint now);
   void requeue(Stream& stream, TimePoint now);
+  void drop_commands(ModelIndex index);
+  bool wait_on(Stream& stream, TimePoint now);
 
   // Rounds.
   void hold(Effect effect);

@@ -14,28 +14,31 @@ namespace {
 
 Problem poisonous(std::uint32_t times, std::uint64_t tokens) {
   return {.code = ErrorCode::engine_failed,
-          .message = fmt::format("the engine died {} times on this stream, which ran alone, after "
-                                 "{} tokens; the request is not tried again",
+          .message = fmt::format("the engine died {} times on this stream, at last while it ran "
+                                 "alone, after {} tokens; the request is not tried again",
                                  times, tokens),
           .numbers = {{"deaths", times}, {"tokens", static_cast<std::int64_t>(tokens)}}};
 }
 
 }  // namespace
 
-// An engine's death is charged to all whose jobs it had: a new token clears the charge; who is
-// charged twice runs alone; only who dies alone, again and again, fails.
+// An engine's death is charged to all whose jobs it had, or to the only one of them that is a
+// suspect and has no token yet; a new token clears the charge.
 void Core::on(EngineDown& down, TimePoint now) {
   Model& model = model_of(down.model);
+  drop_commands(down.model);
+  if (model.usable()) model.usable_until = now;
   model.engine_up = false;
   std::vector<Stream*> lost;
   for (const auto& [number, stream] : active_) {
     if (stream->model == &model && stream->state == State::running) lost.push_back(stream);
   }
-  const Stream* alone = std::exchange(model.alone, nullptr);
+  const Stream* on_trial = std::exchange(model.on_trial, nullptr);
+  const bool known = on_trial != nullptr && on_trial->at_engine;  // Who it was.
   for (Stream* stream : lost) {
     const bool ran = std::exchange(stream->at_engine, false);
-    if (ran) ++stream->deaths;
-    if (ran && stream == alone && ++stream->lone_deaths >= kLoneDeathsMax) {
+    if (ran && (!known || stream == on_trial)) ++stream->deaths;
+    if (known && stream == on_trial && ++stream->lone_deaths >= kLoneDeathsMax) {
       finish(*stream, stream::FinishReason::error,
              poisonous(stream->deaths, stream->log->appended().value), now);
     } else {
@@ -44,12 +47,35 @@ void Core::on(EngineDown& down, TimePoint now) {
   }
 }
 
+// What the owner has not taken yet must not reach the next engine.
+void Core::drop_commands(ModelIndex index) {
+  std::erase_if(effects_, [&](const Effect& effect) {
+    const auto* command = std::get_if<EngineCommand>(&effect);
+    if (command == nullptr || command->model != index) return false;
+    const auto* job = std::get_if<engine::Job>(&command->command);
+    Stream* stream = job == nullptr ? nullptr : find(job->id.value);
+    if (stream != nullptr && stream->gen == job->gen) stream->at_engine = false;
+    return true;
+  });
+}
+
 void Core::requeue(Stream& stream, TimePoint now) {
   stats_.redrives.add();
   stream.recovering = true;
   stream.start_by = now + limits_.recovery_wait_max;
   set_alarm(stream, std::min(stream.start_by, stream.orphan_at));
   enter(stream, State::queued);
+}
+
+// Whether who waits for an engine goes on: it does unless there has been none for long.
+bool Core::wait_on(Stream& stream, TimePoint now) {
+  if (stream.model == nullptr || stream.state != State::queued) return false;
+  const Model& model = *stream.model;
+  const TimePoint since = model.usable() ? now : model.usable_until;
+  stream.start_by = since + limits_.recovery_wait_max;
+  if (stream.start_by <= now) return false;
+  set_alarm(stream, std::min(stream.start_by, stream.orphan_at));
+  return true;
 }
 
 // `epoch_step`: what its epoch grows by if it is not done; 0 = nothing is lost.

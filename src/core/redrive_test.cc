@@ -40,19 +40,71 @@ TEST(Redrive, ANewEngineContinuesBehindTheCommittedTokens) {
   EXPECT_EQ(h.core.stats().engine_restarts.value(), 1U);
 }
 
-TEST(Redrive, WhoIsChargedTwiceRunsAloneFirst) {
+TEST(Redrive, SuspectsAreTriedOneAtATimeUntilEachHasAToken) {
   Harness h;
-  h.start();
+  h.start(4);
   for (int i = 0; i < 3; ++i) h.run();
-  replace_engine(h);
-  replace_engine(h);
+  h.run({.deadline = seconds{1}});
+  for (int i = 0; i < 2; ++i) replace_engine(h, 4);
+  h.run();  // Waits until all are cleared.
   h.jobs.clear();
-  replace_engine(h);
-  ASSERT_THAT(h.jobs, SizeIs(1));
-  h.say(h.jobs[0], "a");  // Not it: the charge is cleared, the next one is tried.
-  ASSERT_THAT(h.jobs, SizeIs(1));
-  h.end(h.jobs[0]);
-  EXPECT_THAT(h.jobs, SizeIs(2));
+  h.pass(EngineDown{kModel});
+  h.start(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_THAT(h.jobs, SizeIs(i + 1));
+    EXPECT_EQ(h.jobs[i].id.value, i + 1);
+    h.say(h.jobs[i], "a");  // Not it: it runs on, and the next one joins it.
+  }
+  ASSERT_THAT(h.jobs, SizeIs(5));
+  for (const engine::Job& job : h.jobs) h.end(job);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(h.terminal(i).reason, stream::FinishReason::stop);
+}
+
+// One suspect without a token beside one that has been cleared.
+TEST(Redrive, ADeathIsTheOnlyUnprovenSuspects) {
+  Harness h;
+  h.start(3);
+  for (int i = 0; i < 3; ++i) h.run();
+  for (int i = 0; i < 2; ++i) replace_engine(h, 3);
+  h.say(h.jobs.back(), "a");
+  ASSERT_EQ(h.jobs.back().id.value, 2U);
+  h.jobs.clear();
+  replace_engine(h, 3);
+  ASSERT_THAT(h.jobs, SizeIs(1));  // The accused goes first, and nobody runs beside it.
+  EXPECT_EQ(h.jobs[0].id.value, 2U);
+  h.say(h.jobs[0], "a");
+  EXPECT_EQ(h.jobs.back().id.value, 3U);
+  h.say(h.jobs.back(), "a");
+  EXPECT_EQ(h.jobs.back().id.value, 1U);  // Was not charged.
+  replace_engine(h, 3);
+  EXPECT_THAT(h.jobs, SizeIs(6));  // All three together: none is a suspect.
+}
+
+TEST(Redrive, NobodyFailsForADeathThatHadOthersAtTheEngine) {
+  Harness h;
+  h.start(2);
+  for (int i = 0; i < 2; ++i) h.run();
+  for (int i = 0; i < 2; ++i) replace_engine(h);
+  // The first has a token each time, and the second is hit beside it.
+  for (int i = 0; i < 10; ++i) {
+    h.say(h.jobs.back(), "a");
+    replace_engine(h);
+  }
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_FALSE(h.accepted(i).log->head().done);
+}
+
+TEST(Redrive, ASuspectWaitsForASequenceOfItsOwn) {
+  Harness h;
+  h.start(1);  // Takes one, and one more ahead.
+  for (int i = 0; i < 2; ++i) h.run();
+  for (int i = 0; i < 2; ++i) replace_engine(h, 1);
+  h.say(h.jobs.back(), "a");
+  const std::size_t jobs = h.jobs.size();
+  h.advance(seconds{1000});  // Not for want of an engine: it waits its turn.
+  EXPECT_FALSE(h.accepted(1).log->head().done);
+  EXPECT_THAT(h.jobs, SizeIs(jobs));
+  h.end(h.jobs.back());
+  EXPECT_EQ(h.jobs.back().id.value, 2U);
 }
 
 TEST(Redrive, OnlyWhoDiesAloneFails) {
@@ -74,6 +126,7 @@ TEST(Redrive, OnlyWhoDiesAloneFails) {
   EXPECT_EQ(h.terminal(2).reason, stream::FinishReason::stop);
   ASSERT_EQ(h.terminal(1).reason, stream::FinishReason::error);
   EXPECT_EQ(h.terminal(1).problem->code, ErrorCode::engine_failed);
+  EXPECT_EQ(h.terminal(1).problem->numbers.at(0).value, 4);  // Two of them it was alone.
 }
 
 TEST(Redrive, RandomDeathsFailNobody) {
@@ -96,6 +149,49 @@ TEST(Redrive, GivesUpWhenNoEngineComes) {
   h.pass(EngineDown{kModel});
   h.advance(seconds{300});
   EXPECT_EQ(h.terminal().problem->code, ErrorCode::engine_failed);
+}
+
+// Counted from when there was none: not from the death that hit this stream.
+TEST(Redrive, GivesUpOnlyAfterSoLongWithoutAnEngine) {
+  Harness h;
+  h.start(1);
+  for (int i = 0; i < 2; ++i) h.run();
+  for (int i = 0; i < 2; ++i) replace_engine(h, 1);
+  h.advance(seconds{290});  // The first is tried all the time, and the second waits.
+  h.pass(EngineDown{kModel});
+  h.advance(seconds{299});
+  EXPECT_EQ(h.core.streams_active(), 2U);
+  h.advance(seconds{1});
+  EXPECT_EQ(h.core.streams_active(), 0U);
+  EXPECT_EQ(h.terminal(1).problem->code, ErrorCode::engine_failed);
+}
+
+// The job is in the effects, and the engine that it is for is dead.
+TEST(Redrive, AJobThatWasNotTakenDiesWithItsEngine) {
+  Harness h{Disk{}, Writing::by_hand};
+  h.start();
+  h.run();
+  for (std::uint32_t i = 0; i < kSuspectDeaths + kLoneDeathsMax; ++i) {
+    h.core.on_message(JournalWritten{h.last_batch}, h.now);
+    h.pass(EngineDown{kModel});
+    EXPECT_THAT(h.jobs, IsEmpty());
+    h.start();
+  }
+  h.written();
+  ASSERT_THAT(h.jobs, SizeIs(1));
+  EXPECT_EQ(h.jobs[0].gen, Generation{1 + kSuspectDeaths + kLoneDeathsMax});
+  h.end(h.jobs[0]);
+  h.written();
+  EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
+}
+
+TEST(Redrive, ACancelThatWasNotTakenDiesWithItsEngine) {
+  Harness h;
+  h.start();
+  const StreamId id = h.run();
+  h.core.on_message(CancelStream{.stream = id}, h.now);
+  h.pass(EngineDown{kModel});
+  EXPECT_THAT(h.cancels, IsEmpty());
 }
 
 TEST(Journalled, NothingIsShownBeforeItIsWritten) {

@@ -58,15 +58,17 @@ struct Core::Stream {
   std::uint64_t grown_in = 0;    // The wake round that already holds it.
 
   std::uint32_t deaths = 0;       // Of its engine since its last token.
-  std::uint32_t lone_deaths = 0;  // Of these, while it ran alone.
+  std::uint32_t lone_deaths = 0;  // Of these, those that nobody else can have caused.
   std::uint32_t server_starts = 0;
   bool recovering = false;    // Until its next token.
   bool started = false;       // It was given to an engine before.
   bool at_engine = false;     // Its present job was, not only put into a round.
+  bool proven = false;        // Its present job made a token.
   bool from_journal = false;  // The server started since its last job.
 
   bool unread() const { return readers.empty(); }
   bool suspect() const { return deaths >= kSuspectDeaths; }
+  bool accused() const { return lone_deaths > 0; }
 };
 
 struct Core::Model {
@@ -81,10 +83,12 @@ struct Core::Model {
   bool engine_up = false;
   // Prompts at the vocabulary process: those of requests given up meanwhile too.
   std::uint32_t prepares = 0;
-  std::map<std::uint64_t, Stream*> queue;  // Those in State::queued, by number.
-  std::set<std::uint64_t> suspects;        // Of those in the queue: each has to run alone.
-  Stream* alone = nullptr;                 // A suspect that runs.
-  std::array<std::uint32_t, 4> count{};    // Streams by State.
+  std::map<std::uint64_t, Stream*> queue;     // Those in State::queued, by number.
+  TimePoint usable_until{};                   // When the engine that is not usable now last was.
+  std::map<std::uint64_t, Stream*> suspects;  // Of those in the queue.
+  Stream* on_trial = nullptr;                 // A suspect that runs and is not proven.
+  std::uint32_t unproven = 0;                 // Of those that run.
+  std::array<std::uint32_t, 4> count{};       // Streams by State.
 
   std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
 
@@ -94,7 +98,8 @@ struct Core::Model {
     return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
   }
 
-  bool takes_jobs() const { return engine_up && pieces && in(State::running) < jobs_max(); }
+  bool usable() const { return engine_up && pieces; }
+  bool takes_jobs() const { return usable() && in(State::running) < jobs_max(); }
 };
 
 }  // namespace seedance::core

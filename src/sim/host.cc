@@ -150,7 +150,11 @@ void Host::kill_engine() {
 
 // The core hears of the death: whatever it gave is lost.
 void Host::charge() {
-  for (const auto& [id, running] : jobs_) ++blames_[running.story].deaths;
+  for (const auto& [id, running] : jobs_) {
+    Blame& blame = blames_[running.story];
+    ++blame.deaths;
+    blame.alone = jobs_.size() == 1;
+  }
   jobs_.clear();
 }
 

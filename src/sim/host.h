@@ -25,7 +25,8 @@ struct HostPlan {
 
 // How the engine's deaths hit each story, as the host saw it.
 struct Blame {
-  std::uint32_t deaths = 0;  // While it ran, since its last token reached the core.
+  std::uint32_t deaths = 0;  // While it ran, since its last token.
+  bool alone = false;        // At the last of them nobody else was there.
 };
 
 // Starts both processes, carries messages, and starts again what died. An engine

@@ -11,9 +11,10 @@
 namespace seedance::sim {
 namespace {
 
-// So many times the engine has to die with somebody who may fail for it. Those that
-// came while its job was on its way out do not count here.
-constexpr std::uint32_t kDeathsMin = core::kLoneDeathsMax;
+// So many times the engine has to die with somebody who may fail for it.
+constexpr std::uint32_t kDeathsMin = core::kSuspectDeaths + core::kLoneDeathsMax;
+// By so much the core may hear of its engine later than the referee.
+constexpr Duration kNewsMax = std::chrono::seconds{1};
 
 std::string sha256_of(std::string_view text) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
@@ -38,7 +39,6 @@ StreamId Referee::name_stream(StoryId story) {
   const StreamId id{static_cast<std::uint64_t>(ms.count()) << 16, ++names_};
   facts_.emplace(id, Facts{.story = story,
                            .named = world_.now(),
-                           .named_at = world_.wall(),
                            .unread_since = world_.now(),
                            .acked = std::nullopt});
   ledger_.expect(id, story);
@@ -58,10 +58,26 @@ void Referee::on_server_start() {
   server_start_ = world_.now();
   ++server_starts_;
   draining_ = false;
+  engine_lost_ = world_.now();
   for (auto& [id, facts] : facts_) facts.unread_since = world_.now();
 }
 
+void Referee::on_engine_ready() {
+  if (long_without_engine()) long_outage_ = world_.now();
+  engine_lost_ = kNever;
+}
+
+void Referee::on_engine_down() {
+  if (engine_lost_ == kNever) engine_lost_ = world_.now();
+}
+
+bool Referee::long_without_engine() const {
+  return engine_lost_ != kNever &&
+         world_.now() - engine_lost_ + kNewsMax >= terms_.limits.recovery_wait_max;
+}
+
 void Referee::on_server_end() {
+  if (long_without_engine()) long_outage_ = world_.now();
   for (auto& [id, facts] : facts_) {
     if (facts.readers == 0) facts.note_unread(world_.now());
     facts.readers = 0;
@@ -138,10 +154,10 @@ bool Referee::may_fail(const Entry& entry, ErrorCode code) const {
   }
   if (code != ErrorCode::engine_failed) return false;
   const auto blame = blames_.find(entry.story);
-  const bool poisonous = blame != blames_.end() && blame->second.deaths >= kDeathsMin;
-  const WallTime last = std::max(facts.named_at, entry.last_token);
-  return poisonous || entry.server_starts >= core::kServerStartsMax || wall_set_ ||
-         entry.end->at - last >= terms_.limits.recovery_wait_max;
+  const bool poisonous =
+      blame != blames_.end() && blame->second.deaths >= kDeathsMin && blame->second.alone;
+  const bool waited = long_without_engine() || facts.named <= long_outage_;
+  return poisonous || entry.server_starts >= core::kServerStartsMax || waited;
 }
 
 bool Referee::may_be_forgotten(const Entry& entry) const {

@@ -59,6 +59,9 @@ class Referee {
   void on_server_start();
   void on_server_end();
   void on_server_draining() { draining_ = true; }
+  // There is an engine, and what it says can be read. None is there when a server starts.
+  void on_engine_ready();
+  void on_engine_down();
   void on_reader(StreamId stream);
   void on_reader_gone(StreamId stream);
   void on_wall_clock_set() { wall_set_ = true; }
@@ -87,7 +90,6 @@ class Referee {
   struct Facts {
     StoryId story;
     TimePoint named;
-    WallTime named_at;          // The same moment.
     TimePoint unread_since{};   // kNever while there is no server.
     Duration longest_unread{};  // Of those that are over.
     std::uint32_t readers = 0;
@@ -104,6 +106,7 @@ class Referee {
   void judge_end(const Entry& entry);
   bool may_be_cancelled(const Entry& entry) const;
   bool may_fail(const Entry& entry, ErrorCode code) const;
+  bool long_without_engine() const;
   bool may_be_forgotten(const Entry& entry) const;
   void judge_shown(const Reading& reading, std::uint64_t end, Moment moment);
   void wrong(StreamId stream, std::string_view what);
@@ -116,6 +119,8 @@ class Referee {
   std::unordered_map<StreamId, Facts> facts_;
   std::uint64_t names_ = 0;
   TimePoint server_start_{};
+  TimePoint engine_lost_{};  // kNever while there is one.
+  TimePoint long_outage_{};  // Until when there was none for long, the last time.
   std::uint64_t server_starts_ = 0;
   bool power_lost_ = false;
   bool wall_set_ = false;

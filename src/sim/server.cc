@@ -73,13 +73,34 @@ void Server::turn(Actor actor) {
     core_turn();
   } else if (actor == kHost) {
     host_.turn();
-    post_all(host_.take_messages());
+    std::vector<core::Message> messages = host_.take_messages();
+    for (const core::Message& message : messages) tell_referee(message);
+    post_all(std::move(messages));
   } else if (actor == kDisk) {
     post_all(disk_.take_messages());
   } else {
     edge_turn(actor.value - kFirstEdge.value);
   }
   if (draining_) go_on_with_drain();
+}
+
+// Whether streams wait for an engine. A vocabulary that was known once is not missed.
+void Server::tell_referee(const core::Message& message) {
+  if (const auto* event = std::get_if<core::EngineEvent>(&message)) {
+    engine_up_ = engine_up_ || std::holds_alternative<engine::Ready>(event->event);
+  } else if (const auto* said = std::get_if<core::VocabularyEvent>(&message)) {
+    vocabulary_known_ =
+        vocabulary_known_ || std::holds_alternative<text::VocabularyReady>(said->event);
+  } else if (std::holds_alternative<core::EngineDown>(message)) {
+    engine_up_ = false;
+  } else {
+    return;
+  }
+  if (engine_up_ && vocabulary_known_) {
+    referee_.on_engine_ready();
+  } else {
+    referee_.on_engine_down();
+  }
 }
 
 void Server::post(core::Message message) {

@@ -69,6 +69,7 @@ class Server {
  private:
   Server(World& world, const ServerPlan& plan, Disk& disk, Referee& referee);
 
+  void tell_referee(const core::Message& message);
   void post(core::Message message);
   void post_all(std::vector<core::Message> messages);
   void core_turn();
@@ -92,6 +93,8 @@ class Server {
   std::vector<std::unique_ptr<Edge>> edges_;
   std::vector<core::Message> inbox_;
   std::vector<std::string> listing_;  // Tenants, by the number of their request.
+  bool engine_up_ = false;
+  bool vocabulary_known_ = false;
   std::optional<std::uint64_t> dies_in_;
   bool dead_ = false;
   bool draining_ = false;
