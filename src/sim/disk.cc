@@ -57,6 +57,7 @@ Result<stream::Recovery> Disk::open() {
 }
 
 void Disk::append(stream::JournalWrite write) {
+  ledger_.on_handed_over(write.bytes);
   queue_.push_back(std::move(write));
   rest(plan_.write_min);
 }

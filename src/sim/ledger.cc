@@ -18,6 +18,19 @@ std::optional<Entry::Incarnation> Entry::incarnation(Epoch of) const {
       .epoch = epoch, .tokens = tokens, .ended = end ? std::optional{ended} : std::nullopt};
 }
 
+void Ledger::on_handed_over(std::string_view records) {
+  stream::JournalRecord record;
+  while (!records.empty()) {
+    const auto bytes = stream::decode_record(as_bytes(records), record);
+    if (!bytes) return;  // The ledger says so when it is written.
+    const auto* forget = std::get_if<stream::ForgetRecord>(&record);
+    if (Entry* entry = forget == nullptr ? nullptr : find_there(forget->stream)) {
+      entry->given_up = true;
+    }
+    records.remove_prefix(*bytes);
+  }
+}
+
 void Ledger::on_written(std::string_view records) {
   world_.note("commit", records.size());
   while (!records.empty()) {
@@ -61,7 +74,11 @@ void Ledger::compare_with_before(const Entry& before, Death death) {
   if (found == entries_.end()) {
     Entry& entry = entries_.emplace(before.id, before).first->second;
     if (before.there && death == Death::of_process) {
-      wrong(before.id, "a stream is gone with the death of a process");
+      if (!before.given_up) wrong(before.id, "a stream is gone with the death of a process");
+      entry.there = false;
+      entry.forgotten = true;
+      forgotten_.push_back(before.id);
+      return;
     }
     if (before.there) {
       entry.past.push_back({before.epoch, before.tokens,

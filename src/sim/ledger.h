@@ -45,6 +45,7 @@ struct Entry {
   WallTime last_token{};            // When it was made, as the core tells it.
   bool there = false;               // On the disk, and not forgotten.
   bool forgotten = false;
+  bool given_up = false;    // The record that forgets it is to be written.
   bool was_gone = false;    // Forgotten or lost, before a power loss brought it back.
   bool lost = false;        // With a power loss, wholly.
   bool epoch_lost = false;  // Something of its epoch is lost: nothing may follow under it.
@@ -68,6 +69,10 @@ class Ledger {
 
   // A stream of this name may come into being, as an answer to that story.
   void expect(StreamId stream, StoryId story) { expected_.emplace(stream, story); }
+
+  // These records are to be written. Streams that they forget may be gone before they are:
+  // their segments are not needed any more.
+  void on_handed_over(std::string_view records);
 
   // These records are committed now.
   void on_written(std::string_view records);

@@ -98,6 +98,21 @@ TEST(Ledger, TheDeathOfAProcessTakesNothing) {
   EXPECT_THAT(j.world.violation().value_or(""), HasSubstr("gone with the death of a process"));
 }
 
+// Nobody needs its segments from there on.
+TEST(Ledger, WhatIsToBeForgottenMayBeGoneWithTheDeathOfAProcess) {
+  Journalled j;
+  const std::string records = Journalled::bytes_of(j.state(), j.tokens(0, 2));
+  j.ledger.on_written(records);
+  j.ledger.on_handed_over(Journalled::bytes_of(stream::ForgetRecord{kStream}));
+  j.ledger.on_death({{1, segment_of(1, records)}}, Death::of_process);
+  EXPECT_TRUE(j.ledger.find(kStream)->there);
+  j.ledger.on_handed_over(Journalled::bytes_of(stream::ForgetRecord{kStream}));
+  j.ledger.on_death({}, Death::of_process);
+  EXPECT_FALSE(j.ledger.find(kStream)->there);
+  EXPECT_EQ(j.world.violation(), std::nullopt);
+  EXPECT_THAT(j.ledger.take_forgotten(), testing::ElementsAre(kStream));
+}
+
 TEST(Ledger, AnEpochOfWhichTokensAreLostIsOver) {
   Journalled j;
   j.ledger.on_written(Journalled::bytes_of(j.state(), j.tokens(0, 3)));

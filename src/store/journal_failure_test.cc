@@ -1,6 +1,9 @@
 // Every call to the disk fails once, and the process or the machine dies after it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "io/test_directory.h"
 #include "store/segment_writer.h"
@@ -150,6 +153,89 @@ TEST_P(JournalFailure, TheMachineMayGoDownAtAnyCall) {
       EXPECT_GE(*recovered, GetParam().sync == Sync::always ? life.written_ : life.on_disk_);
       EXPECT_LE(*recovered, life.handed_over_);
       if (survived) break;
+    }
+  }
+}
+
+// A journal that filled its disk: what a core does with it from there on.
+class FullDisk {
+ public:
+  explicit FullDisk(Sync sync)
+      : options_{.directory = directory_.path(), .sync = sync, .boot = kTestBoot} {
+    files_.hold_at_most(20'000);
+    start();
+  }
+
+  // A server that goes on with what is there.
+  void start() {
+    const auto contents = read_journal(options_.directory, kTestBoot);
+    ASSERT_TRUE(contents) << contents.error().detail;
+    std::set<std::uint32_t> segments;
+    for (const SegmentFile& segment : contents->segments) segments.insert(segment.number);
+    ASSERT_TRUE(cut(files_, options_.directory, *contents));
+    journal_.emplace(stream::JournalLimits{.segment_bytes = 2000,
+                                           .batch_bytes_extra = batch_bytes_extra(options_.sync)},
+                     contents->recovery);
+    writer_.emplace(options_, files_, metrics_, std::move(segments));
+    streams_.clear();
+    for (const auto& stream : contents->recovery.streams) {
+      streams_.push_back(stream.state.header.stream);
+    }
+  }
+
+  void fill() {
+    for (std::uint64_t stream = 1; metrics_.stalled.value() == 0; ++stream) {
+      ASSERT_LT(stream, 1000U);
+      journal_->put(test_state(stream, 20));
+      streams_.push_back(test_stream(stream));
+      turn();
+    }
+  }
+
+  void forget_all() {
+    for (const StreamId stream : streams_) journal_->forget(stream);
+    for (int turns = 0; turns < 100 && journal_->segments() > 1; ++turns) turn();
+  }
+
+  void turn() {
+    if (auto write = journal_->take()) writer_->append(*std::move(write), now_);
+    for (const std::uint32_t segment : journal_->removable()) writer_->remove(segment);
+    writer_->turn(now_);
+    for (const JournalEvent& event : std::exchange(writer_->events(), {})) {
+      if (const auto* written = std::get_if<Written>(&event)) journal_->on_written(written->batch);
+    }
+    now_ += 500ms;
+  }
+
+  const io::TestDirectory directory_;
+  FaultyFiles files_;
+  JournalMetrics metrics_;
+  const JournalOptions options_;
+  std::optional<stream::Journal> journal_;
+  std::optional<SegmentWriter> writer_;
+  std::vector<StreamId> streams_;
+  TimePoint now_{1h};
+};
+
+TEST(JournalFullDisk, IsFreedByWhatIsForgotten) {
+  for (const Sync sync : {Sync::none, Sync::interval, Sync::always}) {
+    for (const bool restarted : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(sync), restarted));
+      FullDisk disk{sync};
+      disk.fill();
+      EXPECT_GT(disk.journal_->segments(), 5U);
+      if (restarted) disk.start();
+      EXPECT_GT(disk.streams_.size(), 5U);
+      disk.forget_all();
+      disk.turn();
+      EXPECT_LE(disk.journal_->segments(), 1U);
+      EXPECT_EQ(disk.metrics_.stalled.value(), 0);
+      disk.journal_->put(test_state(2000, 20));
+      disk.turn();
+      const auto contents = read_journal(disk.options_.directory, kTestBoot);
+      ASSERT_TRUE(contents) << contents.error().detail;
+      ASSERT_EQ(contents->recovery.streams.size(), 1U);
+      EXPECT_EQ(contents->recovery.streams.front().state, test_state(2000, 20));
     }
   }
 }

@@ -40,6 +40,8 @@ class FaultyFiles final : public io::FileSystem {
   void fail_removes(bool on) { fail_removes_ = on; }
   // After a failed sync what was not on the disk reads as zeros.
   void drop_pages() { drops_pages_ = true; }
+  // All files together hold at most so many bytes.
+  void hold_at_most(std::uint64_t bytes) { room_ = bytes; }
   // Each write takes at most so many bytes.
   void take_at_most(std::size_t bytes) { bytes_max_ = bytes; }
 
@@ -83,6 +85,11 @@ class FaultyFiles final : public io::FileSystem {
     for (const std::string_view piece : pieces) bytes += piece;
     bytes.resize(std::min(bytes.size(), bytes_max_));
     if (fails_now) bytes.resize(harm_ == Harm::half ? bytes.size() / 2 : 0);
+    if (!fails_now && room_ != UINT64_MAX) {
+      const std::uint64_t used = bytes_used();
+      bytes.resize(std::min<std::uint64_t>(bytes.size(), room_ - std::min(room_, used)));
+      if (bytes.empty()) return no_space(file.path);
+    }
     const std::array<std::string_view, 1> one{bytes};
     auto taken = bytes.empty() ? Result<std::size_t>{0} : files_.write(file, one);
     if (fails_now) return no_space(file.path);
@@ -143,6 +150,11 @@ class FaultyFiles final : public io::FileSystem {
     SEEDANCE_CHECK(::stat(path.c_str(), &status) == 0, "a file of the test is there");
     return static_cast<std::uint64_t>(status.st_size);
   }
+  std::uint64_t bytes_used() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [path, synced] : synced_) bytes += size_of(path);
+    return bytes;
+  }
   static off_t signed_size(std::uint64_t bytes) { return static_cast<off_t>(bytes); }
   static void zero_behind(const std::string& path, std::uint64_t bytes) {
     const io::Fd fd{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
@@ -164,6 +176,7 @@ class FaultyFiles final : public io::FileSystem {
   bool fail_removes_ = false;
   bool drops_pages_ = false;
   std::size_t bytes_max_ = SIZE_MAX;
+  std::uint64_t room_ = UINT64_MAX;
   bool failed_ = false;  // The present call does.
   std::uint64_t calls_ = 0;
   std::uint64_t syncs_ = 0;

@@ -49,6 +49,7 @@ void Journal::put(StateRecord record) {
     SEEDANCE_CHECK(record.tokens.ids.size() >= held.tokens && (record.ended || !held.ended),
                    "a stream's newer state has all that the older one has");
     leave(header.stream, held);
+    segments_.at(held.segment).replaced[header.stream] = collecting();
   }
   held.tokens = record.tokens.ids.size();
   held.gen = header.gen;
@@ -99,6 +100,7 @@ void Journal::forget(StreamId stream) {
   if (found->second.segment != 0) {
     write(ForgetRecord{stream});
     leave(stream, found->second);
+    for (auto& [number, segment] : segments_) segment.replaced.erase(stream);
   }
   reserved_ -= found->second.reserved;
   streams_.erase(found);
@@ -151,8 +153,10 @@ std::vector<StreamId> Journal::to_forward() {
 std::vector<std::uint32_t> Journal::removable() {
   std::vector<std::uint32_t> numbers;
   while (!segments_.empty()) {
-    const auto& [number, segment] = *segments_.begin();
-    if (number >= segment_ || !segment.streams.empty() || segment.last_batch > written_) break;
+    auto& [number, segment] = *segments_.begin();
+    std::erase_if(segment.replaced, [&](const auto& one) { return one.second <= written_; });
+    if (number >= segment_ || segment.last_batch > written_) break;
+    if (!segment.streams.empty() || !segment.replaced.empty()) break;
     numbers.push_back(number);
     bytes_ -= segment.bytes;
     segments_.erase(segments_.begin());
@@ -204,12 +208,10 @@ void Journal::grow(Held& held, std::uint64_t bytes) {
   segments_.at(held.segment).state_bytes += bytes;
 }
 
-// Its state is not needed any more once the batch being collected is written.
 void Journal::leave(StreamId stream, Held& held) {
   Segment& segment = segments_.at(held.segment);
   segment.streams.erase(stream);
   segment.state_bytes -= held.state_bytes;
-  segment.last_batch = std::max(segment.last_batch, collecting());
 }
 
 void Journal::enter(StreamId stream, Held& held, std::uint32_t segment, std::uint64_t state_bytes) {

@@ -35,16 +35,20 @@ struct JournalWrite {
 // the owner carries out take(), in order, and removes what removable() names.
 // Belongs to the core.
 //
-// Segments go strictly oldest first, and one goes only when every stream whose state
-// stands in it has a newer state, or was forgotten, in a batch that is written. So
-// what is on the disk is always an unbroken run of segments up to the newest, and
-// with it the three dangers of removing are excluded, whenever the server dies:
+// Segments go strictly oldest first, and one goes only when all of it is written, and
+// every stream whose state stands in it was forgotten, or has a newer state in a batch
+// that is written. That a stream was forgotten need not be written: on a full disk it
+// could not be, and nothing else would ever make room. What is on the disk is always an
+// unbroken run of segments up to the newest, and with it the three dangers of removing
+// are excluded, whenever the server dies:
 //  - A stream that is there loses nothing: all its records since its last written
 //    state are in that state's segment or in newer ones.
-//  - A forgotten stream does not rise from the dead: its state is older than the
-//    record that forgets it, so it is gone before that record can be.
-//  - Records without their state, of a stream whose newer state comes later, can
-//    stand only at the front of what is left: the reader passes over them.
+//  - A forgotten stream does not rise from the dead: its states are all older than the
+//    record that forgets it, so they are gone before that record can be. Without that
+//    record it is there again for as long as its last written state is.
+//  - Records without their state, of a stream that was forgotten or whose newer state
+//    comes later, can stand only at the front of what is left: the reader passes over
+//    them.
 class Journal {
  public:
   // Continues behind what recovery found, in a segment of its own.
@@ -77,7 +81,7 @@ class Journal {
   std::vector<StreamId> to_forward();
 
   // Segments that no stream needs, whose replacements are written, oldest first. Each
-  // is named once. They must be removed in this order; where batches must survive a
+  // is named once, also while nothing can be written. They must be removed in this order; where batches must survive a
   // power loss, when all that are written are on the disk.
   std::vector<std::uint32_t> removable();
 
@@ -96,7 +100,9 @@ class Journal {
     std::uint64_t bytes = 0;
     std::set<StreamId> streams;     // Whose state is here.
     std::uint64_t state_bytes = 0;  // Of them all, if they were put again.
-    std::uint64_t last_batch = 0;   // To be written before it can go.
+    std::uint64_t last_batch = 0;   // Of its own: it is written before it can go.
+    // Streams that are there and had a state here, and the batch of the next one.
+    std::map<StreamId, std::uint64_t> replaced;
   };
   struct Held {
     std::uint32_t segment = 0;      // With its state; 0 = it only has reserved.

@@ -132,15 +132,34 @@ TEST(Journal, KeepsASegmentUntilWhatReplacesItIsWritten) {
   journal.on_written(copy->batch);
   EXPECT_THAT(journal.removable(), ElementsAre(1));
 
-  journal.forget(stream_id(1));
-  const auto forgotten = journal.take();
-  EXPECT_THAT(journal.removable(), IsEmpty());
+  journal.put(make_state(1));
   journal.put(make_state(2));
+  journal.put(make_state(1));
   const auto next = journal.take();
-  journal.on_written(forgotten->batch);
-  EXPECT_THAT(journal.removable(), ElementsAre(2, 3));
-  journal.on_written(next->batch);
   EXPECT_THAT(journal.removable(), IsEmpty());
+  journal.on_written(next->batch);
+  EXPECT_THAT(journal.removable(), ElementsAre(2));
+}
+
+// On a full disk nothing can be written, and only removing makes room.
+TEST(Journal, FreesWhatIsForgottenWhenNothingCanBeWritten) {
+  Journal journal{kSmall, {}};
+  journal.put(make_state(1));
+  journal.put(make_state(2));
+  flush(journal);
+  journal.put(make_state(3));
+  flush(journal);
+  journal.put(make_state(2));  // From here on nothing is written.
+  journal.take();
+  journal.forget(stream_id(1));
+  EXPECT_THAT(journal.removable(), IsEmpty());  // The second one has only its old state.
+  journal.forget(stream_id(2));
+  journal.take();
+  EXPECT_THAT(journal.removable(), ElementsAre(1));
+  journal.forget(stream_id(3));
+  EXPECT_THAT(journal.removable(), ElementsAre(2));
+  EXPECT_THAT(journal.removable(), IsEmpty());  // What is to be written is not there yet.
+  EXPECT_THAT(flush(journal), ElementsAre(3, 4, 5));
 }
 
 // Two streams, of which the second one has many records: much can be freed.
