@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
+#include <utility>
 
 namespace seedance::auth {
 namespace {
@@ -21,7 +23,38 @@ bool is_bearer(std::string_view scheme) {
   });
 }
 
+// Takes the first part off, and what parts it from the next.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
 }  // namespace
+
+KeyTable::KeyTable() : blind_(make_secret("")) {}
+
+std::size_t KeyTable::FirstBytes::operator()(const SecretHash& hash) const noexcept {
+  std::size_t first = 0;
+  std::memcpy(&first, hash.data(), sizeof(first));
+  return first;
+}
+
+SecretHash KeyTable::blinded(const SecretHash& hash) const {
+  std::string text = blind_;
+  text.append(hash.begin(), hash.end());
+  return hash_of(text);
+}
+
+void KeyTable::add(const SecretHash& key, Principal principal) {
+  keys_.try_emplace(blinded(key), std::move(principal));
+}
+
+const Principal* KeyTable::find(std::string_view key) const {
+  const auto found = keys_.find(blinded(hash_of(key)));
+  return found == keys_.end() ? nullptr : &found->second;
+}
 
 KeyRing::KeyRing(std::span<const std::string> keys) {
   for (const std::string& key : keys) hashes_.push_back(hash(key));
@@ -49,12 +82,23 @@ std::string_view bearer_token(std::string_view authorization) {
   return trim(authorization.substr(space));
 }
 
-std::string_view subprotocol_key(std::string_view offered) {
+std::string_view subprotocol_secret(std::string_view offered, std::string_view prefix) {
   while (!offered.empty()) {
-    const auto comma = offered.find(',');
-    const std::string_view protocol = trim(offered.substr(0, comma));
-    if (protocol.starts_with(kKeySubprotocol)) return protocol.substr(kKeySubprotocol.size());
-    offered = comma == std::string_view::npos ? std::string_view{} : offered.substr(comma + 1);
+    const std::string_view protocol = trim(take_part(offered, ','));
+    if (protocol.starts_with(prefix)) return protocol.substr(prefix.size());
+  }
+  return {};
+}
+
+std::string_view subprotocol_key(std::string_view offered) {
+  return subprotocol_secret(offered, kKeySubprotocol);
+}
+
+std::string_view query_ticket(std::string_view query) {
+  constexpr std::string_view kName = "ticket=";
+  while (!query.empty()) {
+    const std::string_view part = take_part(query, '&');
+    if (part.starts_with(kName)) return part.substr(kName.size());
   }
   return {};
 }

@@ -1,0 +1,46 @@
+// Who may come in.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/jwt.h"
+#include "auth/key_file.h"
+#include "auth/keys.h"
+#include "auth/principal.h"
+#include "auth/refusal.h"
+#include "base/time.h"
+
+namespace seedance::auth {
+
+// What the settings say about it. With nothing set, everybody comes in.
+struct GateRules {
+  std::vector<std::string> plain_keys = {};  // Each is of the tenant "local", and of an admin.
+  std::optional<std::vector<KeyEntry>> keys = {};  // Of the file of keys, if there is one.
+  std::optional<TokenRules> tokens = {};
+
+  // Whether a credential is asked for. So it is by a file that holds no key: whoever
+  // revokes the last one closes the server.
+  bool closed() const { return !plain_keys.empty() || keys || tokens; }
+};
+
+// A value; any thread may ask it.
+class Gate {
+ public:
+  explicit Gate(const GateRules& rules = {});
+
+  bool closed() const { return closed_; }
+
+  // Who comes in with this key or token. `now` is what tokens are checked against.
+  std::expected<Principal, Refusal> admit(std::string_view credential, WallTime now) const;
+
+ private:
+  bool closed_;
+  KeyTable keys_;
+  std::optional<TokenRules> tokens_;
+};
+
+}  // namespace seedance::auth
