@@ -11,7 +11,14 @@
 
 namespace seedance::wire {
 
-static_assert(sizeof(WsConnection) <= 160, "a thousand idle connections cost well below 1 MB");
+namespace {
+
+// Pongs are gathered up to here. The last of them, a heartbeat and a Close come to it.
+constexpr std::size_t kPongBytesMax = 200;
+
+}  // namespace
+
+static_assert(sizeof(WsConnection) <= 168, "a thousand idle connections cost well below 1 MB");
 
 // What is unfinished: a header, a frame, a message. Exists only meanwhile.
 struct WsConnection::Inbox {
@@ -26,9 +33,14 @@ struct WsConnection::Inbox {
     return Bytes{header}.first(header_bytes + count);
   }
 
-  void begin_message(Opcode opcode) {
+  void begin_message(const FrameHeader& first) {
     in_message = true;
-    kind = opcode == Opcode::text ? WsMessage::Kind::text : WsMessage::Kind::binary;
+    kind = kind_of(first);
+    compressed = first.compressed;
+  }
+
+  static WsMessage::Kind kind_of(const FrameHeader& first) {
+    return first.opcode == Opcode::text ? WsMessage::Kind::text : WsMessage::Kind::binary;
   }
 
   TimePoint deadline;
@@ -41,6 +53,7 @@ struct WsConnection::Inbox {
   Utf8Validator utf8;
   std::uint32_t fragments = 0;
   WsMessage::Kind kind = WsMessage::Kind::text;
+  Compressed compressed = Compressed::no;
   bool in_message = false;
 };
 
@@ -84,7 +97,7 @@ void WsConnection::on_time(TimePoint now) {
     if (now >= close_by_) drop(CloseCode::abnormal, "no answer to Close");
     return;
   }
-  if (inbox_ && now >= inbox_->deadline) {
+  if (now >= finish_by()) {
     return refuse(CloseCode::policy, "message not finished in time");
   }
   if (blocked_at_ != kNever) {
@@ -108,7 +121,12 @@ TimePoint WsConnection::deadline() const {
   const TimePoint alive_by = blocked_at_ != kNever ? blocked_at_ + limits_->stall_timeout
                              : pinged_             ? heard_at_ + limits_->dead_after
                                                    : heard_at_ + limits_->ping_after;
-  return inbox_ ? std::min(alive_by, inbox_->deadline) : alive_by;
+  return std::min(alive_by, finish_by());
+}
+
+// When what has begun to come must have come.
+TimePoint WsConnection::finish_by() const {
+  return inbox_ && !inbox_->idle() ? inbox_->deadline : kNever;
 }
 
 void WsConnection::close(CloseCode code, std::string_view reason, TimePoint now) {
@@ -143,7 +161,8 @@ bool WsConnection::in_message() const {
 std::optional<FrameHeader> WsConnection::next_header() {
   const std::size_t before = inbox_ ? inbox_->header_bytes : 0;
   const DecodedHeader decoded =
-      decode_frame_header(before == 0 ? Bytes{input_} : inbox_->header_with(input_));
+      decode_frame_header(before == 0 ? Bytes{input_} : inbox_->header_with(input_),
+                          inflater_ != nullptr ? Compressed::yes : Compressed::no);
   if (decoded.status == FrameStatus::malformed) {
     refuse(CloseCode::protocol_error, "malformed frame");
     return std::nullopt;
@@ -173,13 +192,17 @@ bool WsConnection::check_header(const FrameHeader& header) {
     return false;
   }
   const std::size_t before = continues ? inbox_->message.size() : 0;
-  if (header.payload_bytes > limits_->message_bytes_max - before) {
+  const bool compressed = (continues ? inbox_->compressed : header.compressed) == Compressed::yes;
+  const std::size_t most =
+      compressed ? compressed_bytes_max(limits_->message_bytes_max) : limits_->message_bytes_max;
+  // Beyond it already, when the limit was lowered meanwhile.
+  if (header.payload_bytes > most - std::min(most, before)) {
     refuse(CloseCode::too_big, "message too big");
     return false;
   }
   if (continues || header.fin == Fin::no) {
     Inbox& box = inbox();
-    if (!continues) box.begin_message(header.opcode);
+    if (!continues) box.begin_message(header);
     if (++box.fragments > limits_->fragments_max) {
       refuse(CloseCode::policy, "too many fragments");
       return false;
@@ -212,14 +235,15 @@ std::optional<WsEvent> WsConnection::on_data(const FrameHeader& header, Bytes pi
                                              bool frame_ends) {
   const bool message_ends = frame_ends && header.fin == Fin::yes;
   if (message_ends && !in_message()) {
-    if (header.opcode == Opcode::binary) return message(WsMessage::Kind::binary, piece);
-    if (is_utf8(as_text(piece))) return message(WsMessage::Kind::text, piece);
+    const WsMessage::Kind kind = Inbox::kind_of(header);
+    if (header.compressed == Compressed::yes) return inflated(kind, piece);
+    if (kind == WsMessage::Kind::binary || is_utf8(as_text(piece))) return message(kind, piece);
     refuse(CloseCode::bad_payload, "text is not UTF-8");
     return std::nullopt;
   }
   Inbox& box = *inbox_;
-  if (!box.in_message) box.begin_message(header.opcode);
-  if (box.kind == WsMessage::Kind::text) {
+  if (!box.in_message) box.begin_message(header);
+  if (box.kind == WsMessage::Kind::text && box.compressed == Compressed::no) {
     if (!box.utf8.feed(as_text(piece)) || (message_ends && !box.utf8.complete())) {
       refuse(CloseCode::bad_payload, "text is not UTF-8");
       return std::nullopt;
@@ -228,7 +252,30 @@ std::optional<WsEvent> WsConnection::on_data(const FrameHeader& header, Bytes pi
   box.message += as_text(piece);
   if (!message_ends) return std::nullopt;
   box.in_message = false;
+  if (box.compressed == Compressed::yes) return inflated(box.kind, as_bytes(box.message));
   return message(box.kind, as_bytes(box.message));
+}
+
+// A compressed message that is all here. What it becomes is kept in the inbox.
+std::optional<WsEvent> WsConnection::inflated(WsMessage::Kind kind, Bytes payload) {
+  if (phase_ != Phase::open) return std::nullopt;
+  std::string text;
+  switch (inflater_->inflate(payload, limits_->message_bytes_max, text)) {
+    case Inflater::Status::too_big:
+      refuse(CloseCode::too_big, "message too big");
+      return std::nullopt;
+    case Inflater::Status::corrupt:
+      refuse(CloseCode::bad_payload, "message is not deflated");
+      return std::nullopt;
+    case Inflater::Status::whole:
+      break;
+  }
+  if (kind == WsMessage::Kind::text && !is_utf8(text)) {
+    refuse(CloseCode::bad_payload, "text is not UTF-8");
+    return std::nullopt;
+  }
+  inbox().message = std::move(text);
+  return message(kind, as_bytes(inbox_->message));
 }
 
 // What comes behind our Close has no reader any more.
@@ -334,7 +381,7 @@ void WsConnection::queue_frame(Opcode opcode, std::string_view payload) {
 }
 
 void WsConnection::queue_pong(Bytes payload) {
-  output_.erase(pong_bytes_ != 0 ? pong_at_ : output_.size(), pong_bytes_);
+  if (output_.size() >= kPongBytesMax) output_.erase(pong_at_, pong_bytes_);
   pong_at_ = static_cast<std::uint16_t>(output_.size());
   queue_frame(Opcode::pong, as_text(payload));
   pong_bytes_ = static_cast<std::uint16_t>(output_.size() - pong_at_);

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "wire/deflate.h"
 #include "wire/ws_frame.h"
 
 namespace seedance::wire {
@@ -72,6 +73,11 @@ class WsConnection {
   // `mask_seed` keys a client's masks and comes from a secure generator.
   WsConnection(const WsLimits& limits, WsRole role, TimePoint now, std::uint64_t mask_seed = 0);
   ~WsConnection();
+
+  // Messages may come compressed: the extension was agreed on, before any input.
+  // The inflater is shared by whatever belongs to this thread, and outlives this.
+  void allow_compression(Inflater& inflater) { inflater_ = &inflater; }
+
   WsConnection(const WsConnection&) = delete;
   WsConnection& operator=(const WsConnection&) = delete;
 
@@ -97,7 +103,8 @@ class WsConnection {
   std::optional<WsEvent> next();
 
   // Control frames to be sent now; output_sent() says how many bytes of them
-  // were. At most 512 bytes; of several pongs due only the last is sent (5.5.3).
+  // were. At most 512 bytes; when more pongs are due than fit, the last of them is
+  // sent instead of those before it (5.5.3).
   std::string_view output() const;
   void output_sent(std::size_t count);
 
@@ -119,12 +126,14 @@ class WsConnection {
 
   bool reads() const { return phase_ == Phase::open || phase_ == Phase::closing; }
   bool in_message() const;
+  TimePoint finish_by() const;
   std::optional<FrameHeader> next_header();
   bool check_header(const FrameHeader& header);
   std::optional<WsEvent> read_payload(FrameHeader header);
   std::optional<WsEvent> on_data(const FrameHeader& header, Bytes piece, bool frame_ends);
   std::optional<WsEvent> on_control(Opcode opcode, Bytes payload);
   std::optional<WsEvent> on_close(Bytes payload);
+  std::optional<WsEvent> inflated(WsMessage::Kind kind, Bytes payload);
   std::optional<WsEvent> message(WsMessage::Kind kind, Bytes payload) const;
   Inbox& inbox();
   void refuse(CloseCode code, const char* why);
@@ -134,6 +143,7 @@ class WsConnection {
   void queue_close(std::uint16_t code, std::string_view reason);
 
   const WsLimits* limits_;
+  Inflater* inflater_ = nullptr;  // Null: no message may be compressed.
   std::span<std::byte> input_;    // What next() has not used yet.
   std::unique_ptr<Inbox> inbox_;  // Only while a frame or message is unfinished.
   std::string output_;

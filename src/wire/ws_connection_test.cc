@@ -165,8 +165,8 @@ TEST(WsConnection, GivesTheSameEventsHoweverTheBytesAreCut) {
                             frame(Opcode::close, close_payload(1000, "bye"));
   const Outcome expected = outcome(bytes);
   ASSERT_EQ(expected.events.size(), 5U);
-  ASSERT_EQ(expected.output,
-            plain(Opcode::pong, "def") + plain(Opcode::close, close_payload(1000)));
+  ASSERT_EQ(expected.output, plain(Opcode::pong, "abc") + plain(Opcode::pong, "def") +
+                                 plain(Opcode::close, close_payload(1000)));
   for (std::size_t first = 0; first <= bytes.size(); ++first) {
     for (std::size_t second = first; second <= bytes.size(); second += 5) {
       Server server;
@@ -292,22 +292,37 @@ TEST(WsConnection, FailsFastOnTextThatIsNotUtf8) {
       Events{"text €"});
 }
 
-TEST(WsConnection, AnswersTheLatestOfManyPings) {
+TEST(WsConnection, AnswersEveryPingWhileThatIsLittle) {
   Server server;
-  for (int i = 0; i < 100; ++i) feed(server, frame(Opcode::ping, std::to_string(i)));
-  EXPECT_EQ(flush(server), plain(Opcode::pong, "99"));
+  std::string expected;
+  for (int i = 0; i < 20; ++i) {
+    feed(server, frame(Opcode::ping, "ping " + std::to_string(i)));
+    expected += plain(Opcode::pong, "ping " + std::to_string(i));
+  }
+  EXPECT_EQ(flush(server), expected);
+}
+
+// RFC 6455 section 5.5.3 allows it.
+TEST(WsConnection, AnswersTheLatestOfTooManyPings) {
+  Server server;
+  for (int i = 0; i < 300; ++i) feed(server, frame(Opcode::ping, std::to_string(i)));
+  const std::string pongs = flush(server);
+  EXPECT_LE(pongs.size(), 256U);
+  EXPECT_TRUE(pongs.starts_with(plain(Opcode::pong, "0") + plain(Opcode::pong, "1")));
+  EXPECT_TRUE(pongs.ends_with(plain(Opcode::pong, "299")));
   feed(server, frame(Opcode::ping, std::string(125, 'p')));
   EXPECT_EQ(flush(server), plain(Opcode::pong, std::string(125, 'p')));
 }
 
 TEST(WsConnection, NeverCutsAPongThatIsPartlySent) {
   Server server;
-  feed(server, frame(Opcode::ping, "first"));
-  const std::string first{server.output().substr(0, 3)};
-  server.output_sent(3);
-  feed(server, frame(Opcode::ping, "second"));
-  feed(server, frame(Opcode::ping, "third"));
-  EXPECT_EQ(first + flush(server), plain(Opcode::pong, "first") + plain(Opcode::pong, "third"));
+  const auto ping = [](char mark) { return frame(Opcode::ping, std::string(125, mark)); };
+  const auto pong = [](char mark) { return plain(Opcode::pong, std::string(125, mark)); };
+  feed(server, ping('1') + ping('2'));
+  std::string sent{server.output().substr(0, 130)};
+  server.output_sent(130);  // Three bytes of the second.
+  feed(server, ping('3') + ping('4') + ping('5'));
+  EXPECT_EQ(sent + flush(server), pong('1') + pong('2') + pong('5'));
 }
 
 TEST(WsConnection, BoundsItsOutputWhateverThePeerAndTheSocketDo) {

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::uint8_t kFinBit = 0x80;
 constexpr std::uint8_t kReservedBits = 0x70;
+constexpr std::uint8_t kCompressedBit = 0x40;  // RSV1.
 constexpr std::uint8_t kMaskBit = 0x80;
 constexpr std::uint8_t kLength16 = 126;
 constexpr std::uint8_t kLength64 = 127;
@@ -21,11 +22,18 @@ bool is_proper_length(std::uint8_t form, std::uint64_t length) {
   return length > UINT16_MAX && (length >> 63U) == 0;
 }
 
+// RSV1 marks the first frame of a data message, and no other (RFC 7692 section 6).
+bool may_be_compressed(std::uint8_t opcode) {
+  return opcode == 0x1 || opcode == 0x2;
+}
+
 void append_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes,
-                   std::uint8_t mask_bit) {
+                   std::uint8_t mask_bit, Compressed compressed) {
   char header[kFrameHeaderMax];
   std::size_t size = 2;
-  header[0] = static_cast<char>((fin == Fin::yes ? kFinBit : 0) | static_cast<unsigned>(opcode));
+  header[0] = static_cast<char>((fin == Fin::yes ? kFinBit : 0) |
+                                (compressed == Compressed::yes ? kCompressedBit : 0) |
+                                static_cast<unsigned>(opcode));
   if (payload_bytes <= kControlPayloadMax) {
     header[1] = static_cast<char>(mask_bit | payload_bytes);
   } else if (payload_bytes <= UINT16_MAX) {
@@ -49,17 +57,20 @@ bool is_sendable_close_code(std::uint16_t code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014);
 }
 
-DecodedHeader decode_frame_header(Bytes input) {
+DecodedHeader decode_frame_header(Bytes input, Compressed allowed) {
   constexpr DecodedHeader kMalformed{FrameStatus::malformed, {}};
   if (input.empty()) return {};
   const auto first = std::to_integer<std::uint8_t>(input[0]);
   const auto opcode = static_cast<std::uint8_t>(first & 0x0FU);
-  if ((first & kReservedBits) != 0 || !is_known(opcode)) return kMalformed;
+  const bool takes_rsv1 = allowed == Compressed::yes && may_be_compressed(opcode);
+  const unsigned reserved = takes_rsv1 ? kReservedBits & ~unsigned{kCompressedBit} : kReservedBits;
+  if ((first & reserved) != 0 || !is_known(opcode)) return kMalformed;
 
   DecodedHeader decoded;
   FrameHeader& header = decoded.header;
   header.opcode = Opcode{opcode};
   header.fin = (first & kFinBit) != 0 ? Fin::yes : Fin::no;
+  header.compressed = (first & kCompressedBit) != 0 ? Compressed::yes : Compressed::no;
   if (is_control(header.opcode) && header.fin == Fin::no) return kMalformed;
   if (input.size() < 2) return decoded;
 
@@ -89,13 +100,14 @@ DecodedHeader decode_frame_header(Bytes input) {
   return decoded;
 }
 
-void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes) {
-  append_header(out, opcode, fin, payload_bytes, 0);
+void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes,
+                         Compressed compressed) {
+  append_header(out, opcode, fin, payload_bytes, 0, compressed);
 }
 
 void append_masked_frame(std::string& out, Opcode opcode, Fin fin, std::string_view payload,
-                         MaskKey mask) {
-  append_header(out, opcode, fin, payload.size(), kMaskBit);
+                         MaskKey mask, Compressed compressed) {
+  append_header(out, opcode, fin, payload.size(), kMaskBit, compressed);
   out.append(reinterpret_cast<const char*>(mask.data()), mask.size());
   const std::size_t begin = out.size();
   out += payload;

@@ -29,6 +29,9 @@ constexpr bool is_control(Opcode opcode) {
 // Whether a frame ends its message.
 enum class Fin : std::uint8_t { no, yes };
 
+// RSV1 of a message's first frame (RFC 7692), or whether it may be set.
+enum class Compressed : std::uint8_t { no, yes };
+
 // Status codes of section 7.4 and of the IANA registry, as far as we say them.
 enum class CloseCode : std::uint16_t {
   normal = 1000,
@@ -58,6 +61,7 @@ struct FrameHeader {
   Fin fin = Fin::yes;
   std::optional<MaskKey> mask;
   std::uint64_t payload_bytes = 0;
+  Compressed compressed = Compressed::no;
 
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };
@@ -74,17 +78,19 @@ struct DecodedHeader {
   FrameHeader header;
 };
 
-// Reads the header at the beginning of `input`.
-DecodedHeader decode_frame_header(Bytes input);
+// Reads the header at the beginning of `input`. `allowed` are compressed messages
+// where the extension was agreed on: otherwise RSV1 is a reserved bit, too.
+DecodedHeader decode_frame_header(Bytes input, Compressed allowed = Compressed::no);
 
 // Appends the header of an unmasked frame (what a server sends); the caller
 // appends the payload.
-void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes);
+void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes,
+                         Compressed compressed = Compressed::no);
 
 // Appends a whole frame as a client must send it, masked. The key comes from a
 // secure generator (section 5.3).
 void append_masked_frame(std::string& out, Opcode opcode, Fin fin, std::string_view payload,
-                         MaskKey mask);
+                         MaskKey mask, Compressed compressed = Compressed::no);
 
 // Masks or unmasks in place; `offset` is the position of `payload` in its frame.
 void apply_mask(std::span<std::byte> payload, MaskKey mask, std::uint64_t offset);

@@ -47,6 +47,20 @@ TEST(FrameHeader, NeedsMoreAtEveryCut) {
   }
 }
 
+TEST(FrameHeader, MarksCompressedMessagesWhereTheyAreAllowed) {
+  std::string bytes;
+  append_frame_header(bytes, Opcode::binary, Fin::no, 5, Compressed::yes);
+  EXPECT_EQ(decode(bytes).status, FrameStatus::malformed);
+  const DecodedHeader decoded = decode_frame_header(as_bytes(bytes), Compressed::yes);
+  ASSERT_EQ(decoded.status, FrameStatus::whole);
+  EXPECT_EQ(decoded.header, (FrameHeader{2, Opcode::binary, Fin::no, {}, 5, Compressed::yes}));
+  for (const Opcode opcode : {Opcode::continuation, Opcode::close, Opcode::ping, Opcode::pong}) {
+    bytes.clear();
+    append_frame_header(bytes, opcode, Fin::yes, 0, Compressed::yes);
+    EXPECT_EQ(decode_frame_header(as_bytes(bytes), Compressed::yes).status, FrameStatus::malformed);
+  }
+}
+
 TEST(FrameHeader, RefusesReservedBitsAndOpcodes) {
   for (const unsigned bit : {0x40U, 0x20U, 0x10U}) {
     EXPECT_EQ(decode(std::string{static_cast<char>(0x81U | bit), 0}).status,

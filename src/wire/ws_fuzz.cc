@@ -1,5 +1,5 @@
 // Any bytes, in any cuts: no crash, bounded output, and the same events as in
-// one piece. The first byte chooses role and limits, the second the cut.
+// one piece. The first byte chooses role, limits and compression, the second the cut.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -25,8 +25,16 @@ std::string show(const WsEvent& event) {
   return "c" + std::to_string(closed.code) + std::string{closed.reason};
 }
 
-Outcome run(std::string_view bytes, std::size_t piece_bytes, const WsLimits& limits, WsRole role) {
-  WsConnection connection{limits, role, TimePoint{}};
+struct Setup {
+  WsLimits limits;
+  WsRole role = WsRole::server;
+  bool compression = false;
+};
+
+Outcome run(std::string_view bytes, std::size_t piece_bytes, const Setup& setup) {
+  static Inflater inflater;
+  WsConnection connection{setup.limits, setup.role, TimePoint{}};
+  if (setup.compression) connection.allow_compression(inflater);
   Outcome outcome;
   while (!bytes.empty()) {
     std::string piece{bytes.substr(0, piece_bytes)};
@@ -36,7 +44,7 @@ Outcome run(std::string_view bytes, std::size_t piece_bytes, const WsLimits& lim
     SEEDANCE_CHECK(connection.output().size() <= 512, "output is bounded");
   }
   // A client's masks depend on how many pongs were replaced.
-  if (role == WsRole::server) outcome.output = connection.output();
+  if (setup.role == WsRole::server) outcome.output = connection.output();
   connection.on_eof();
   while (const auto event = connection.next()) outcome.events.push_back(show(*event));
   SEEDANCE_CHECK(connection.finished(), "a lost peer ends the connection");
@@ -52,16 +60,16 @@ Outcome run(std::string_view bytes, std::size_t piece_bytes, const WsLimits& lim
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace seedance::wire;
   if (size < 2) return 0;
-  WsLimits limits;
+  Setup setup;
   if ((bytes[0] & 1U) != 0) {
-    limits.message_bytes_max = 64;
-    limits.fragments_max = 4;
-    limits.controls_max = 4;
+    setup.limits.message_bytes_max = 64;
+    setup.limits.fragments_max = 4;
+    setup.limits.controls_max = 4;
   }
-  const WsRole role = (bytes[0] & 2U) != 0 ? WsRole::client : WsRole::server;
+  if ((bytes[0] & 2U) != 0) setup.role = WsRole::client;
+  setup.compression = (bytes[0] & 4U) != 0;
   const std::string_view input{reinterpret_cast<const char*>(bytes) + 2, size - 2};
-  const bool same =
-      run(input, size, limits, role) == run(input, std::size_t{1} + bytes[1] % 32U, limits, role);
+  const bool same = run(input, size, setup) == run(input, std::size_t{1} + bytes[1] % 32U, setup);
   SEEDANCE_CHECK(same, "cuts change nothing");
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <vector>
 
 #include "base/check.h"
 
@@ -31,12 +32,6 @@ bool is_key(std::string_view key) {
   key.remove_suffix(2);
   return key.find_first_not_of(kDigits) == std::string_view::npos &&
          kDigits.find(key.back()) % 16 == 0;
-}
-
-bool is_token_char(char c) {
-  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         kOthers.find(c) != std::string_view::npos;
 }
 
 // Calls `use(token)` for each token of a comma-separated list, in one pass.
@@ -98,7 +93,8 @@ bool wants_websocket(const HttpRequest& request) {
 }
 
 std::expected<WsUpgrade, HttpError> check_upgrade(const HttpRequest& request,
-                                                  std::span<const std::string_view> supported) {
+                                                  std::span<const std::string_view> supported,
+                                                  Compression compression) {
   if (!request.header("Upgrade")) return refuse(426, "a WebSocket is needed here");
   if (!wants_websocket(request)) return refuse(400, "bad Upgrade");
   if (request.method != "GET") return refuse(400, "a WebSocket begins with GET");
@@ -114,15 +110,23 @@ std::expected<WsUpgrade, HttpError> check_upgrade(const HttpRequest& request,
   }
   const auto protocol = choose_protocol(request, supported);
   if (!protocol) return std::unexpected(protocol.error());
-  return WsUpgrade{accept_key(*key), *protocol};
+  WsUpgrade upgrade{.accept = accept_key(*key), .protocol = *protocol, .deflate = {}};
+  if (compression == Compression::on) {
+    const auto deflate = choose_deflate(request);
+    if (!deflate) return std::unexpected(deflate.error());
+    upgrade.deflate = *deflate;
+  }
+  return upgrade;
 }
 
 void append_upgrade_response(std::string& out, const WsUpgrade& upgrade) {
-  const HttpField fields[] = {{"Upgrade", "websocket"},
-                              {"Connection", "Upgrade"},
-                              {"Sec-WebSocket-Accept", upgrade.accept},
-                              {"Sec-WebSocket-Protocol", upgrade.protocol}};
-  append_response_head(out, 101, std::span{fields}.first(upgrade.protocol.empty() ? 3 : 4));
+  const std::string extensions = upgrade.deflate ? deflate_answer(*upgrade.deflate) : "";
+  std::vector<HttpField> fields{{"Upgrade", "websocket"},
+                                {"Connection", "Upgrade"},
+                                {"Sec-WebSocket-Accept", upgrade.accept}};
+  if (!upgrade.protocol.empty()) fields.push_back({"Sec-WebSocket-Protocol", upgrade.protocol});
+  if (upgrade.deflate) fields.push_back({"Sec-WebSocket-Extensions", extensions});
+  append_response_head(out, 101, fields);
 }
 
 std::string accept_key(std::string_view key) {

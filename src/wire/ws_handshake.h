@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "wire/http.h"
+#include "wire/ws_extension.h"
 
 namespace seedance::wire {
 
@@ -24,14 +26,20 @@ bool wants_websocket(const HttpRequest& request);
 struct WsUpgrade {
   std::string accept;         // Sec-WebSocket-Accept.
   std::string_view protocol;  // One of those supported, or empty.
+  std::optional<WsDeflate> deflate;
 };
+
+// Whether permessage-deflate is agreed to when a client offers it. Off, other
+// extensions are not looked at either: we know no other.
+enum class Compression : std::uint8_t { off, on };
 
 // `supported` are the server's subprotocols; the first one that the client
 // offers is chosen, in the client's order, and the result borrows from
 // `supported`: nothing of what the client sent is ever echoed. Refusals: 400,
 // or 426, whose answer has the header "Sec-WebSocket-Version: 13".
 std::expected<WsUpgrade, HttpError> check_upgrade(const HttpRequest& request,
-                                                  std::span<const std::string_view> supported);
+                                                  std::span<const std::string_view> supported,
+                                                  Compression compression = Compression::off);
 
 // Appends the 101 response.
 void append_upgrade_response(std::string& out, const WsUpgrade& upgrade);
