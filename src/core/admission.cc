@@ -47,15 +47,9 @@ void Core::on(Submit& submit, TimePoint now) {
   stream.created = submit.wall;
   stream.submitted = now;
   stream.start_by = now + stream.request.deadline.value_or(limits_.queue_wait_max);
-  ++model->count.at(static_cast<std::size_t>(State::preparing));
   ++model->prepares;
-  by_number_.emplace(stream.number, &stream);
-  active_.emplace(stream.number, &stream);
-  streams_.emplace(stream.id, std::move(owned));
+  take_up(std::move(owned));
   add_reader(stream, submit.reply_to);
-  if (!stream.request.key.empty()) {
-    keys_.emplace(std::pair{stream.principal.tenant, stream.request.key}, stream.id);
-  }
   set_alarm(stream, stream.start_by);
   publish_counts();
   effects_.push_back(

@@ -303,17 +303,35 @@ void Core::forget(Stream& stream) {
   set_alarm(stream, kNever);
   leave(stream);
   remove_readers(stream);
-  if (!stream.request.key.empty()) {
-    keys_.erase({stream.principal.tenant, stream.request.key});
-  }
+  const auto key = keys_.find({stream.principal.tenant, stream.request.key});
+  if (key != keys_.end() && key->second == stream.id) keys_.erase(key);
   by_number_.erase(stream.number);
   active_.erase(stream.number);
-  done_.erase(stream.number);
+  done_.erase({stream.ended, stream.number});
+  const auto owned = owned_.find(stream.principal.tenant);
+  owned->second.active.erase(stream.number);
+  owned->second.done.erase(stream.number);
+  if (owned->second.active.empty() && owned->second.done.empty()) owned_.erase(owned);
   streams_.erase(StreamId{stream.id});
   publish_counts();
 }
 
 // Bookkeeping.
+
+// A stream that is new here. Of two with one key, which the loss of power can leave, the
+// newest has it.
+void Core::take_up(std::unique_ptr<Stream> owned) {
+  Stream& stream = *owned;
+  const std::string& tenant = stream.principal.tenant;
+  by_number_.emplace(stream.number, &stream);
+  active_.emplace(stream.number, &stream);
+  owned_[tenant].active.emplace(stream.number, &stream);
+  if (!stream.request.key.empty()) {
+    keys_.insert_or_assign({tenant, stream.request.key}, stream.id);
+  }
+  if (stream.model != nullptr) ++stream.model->count.at(static_cast<std::size_t>(stream.state));
+  streams_.emplace(stream.id, std::move(owned));
+}
 
 void Core::enter(Stream& stream, State state) {
   leave(stream);

@@ -106,6 +106,12 @@ class Core {
   struct Stream;
   struct Model;
 
+  // The streams of one tenant, in the order of their requests.
+  struct Owned {
+    std::map<std::uint64_t, Stream*> active = {};
+    std::map<std::uint64_t, Stream*> done = {};
+  };
+
   // What waits for one batch of the journal.
   struct Round {
     std::uint64_t batch = 0;
@@ -156,6 +162,7 @@ class Core {
   static Stream* next_suspect(const Model& model);
   void start(Stream& stream, TimePoint now);
   void raise_generation(Stream& stream);
+  void take_up(std::unique_ptr<Stream> owned);
   void enter(Stream& stream, State state);
   static void leave(Stream& stream);  // Its state.
   void publish_counts();
@@ -217,12 +224,15 @@ class Core {
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
   std::unordered_map<std::uint64_t, Stream*> by_number_;
   std::map<std::uint64_t, Stream*> active_;  // Not done, in the order of their requests.
-  std::map<std::uint64_t, Stream*> done_;    // Kept after their end, in the same order.
+  std::map<std::pair<TimePoint, std::uint64_t>, Stream*>
+      done_;                                         // Kept, in the order of their ends.
+  std::map<std::string, Owned, std::less<>> owned_;  // By tenant.
   std::map<std::pair<std::string, std::string>, StreamId> keys_;  // By tenant and key.
   std::map<ReplyTo, Stream*> readers_;
   std::set<std::pair<TimePoint, std::uint64_t>> alarms_;  // When, and the stream's number.
   std::uint64_t last_number_ = 0;  // Names a stream to engines and vocabularies: job id and ticket.
-  std::deque<std::pair<StreamId, std::string>> expired_;  // Lately, and their tenants.
+  std::unordered_map<StreamId, std::string> expired_;  // Lately, and their tenants.
+  std::deque<StreamId> expired_order_;                 // The oldest first.
   TimePoint drain_at_ = kNever;
   bool draining_ = false;
   bool left_ = false;  // What is active now is left to the journal.

@@ -57,6 +57,16 @@ class Harness {
     drain();
   }
 
+  // With one, that says this after a restart.
+  explicit Harness(stream::Recovery recovery, Writing how = Writing::at_once, Limits limits = {})
+      : core{limits,
+             {{.name = "letters", .digest = "d"}},
+             kClocks,
+             JournalStart{{}, std::move(recovery)}},
+        writing{how} {
+    drain();
+  }
+
   static stream::Recovery recovered(const Disk& disk) {
     stream::JournalReader reader{{}};
     for (const auto& [number, bytes] : disk) {

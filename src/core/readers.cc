@@ -169,12 +169,14 @@ void Core::on(ListStreams& list, TimePoint) {
   const auto add = [&](const std::map<std::uint64_t, Stream*>& streams) {
     for (const auto& [number, stream] : streams | std::views::reverse) {
       if (out.streams.size() >= limits_.listed_max) return;
-      if (stream->principal != list.principal || !stream->committed) continue;
-      out.streams.push_back(summary_of(*stream));
+      if (stream->committed) out.streams.push_back(summary_of(*stream));
     }
   };
-  add(active_);
-  add(done_);
+  const auto owned = owned_.find(list.principal.tenant);
+  if (owned != owned_.end()) {
+    add(owned->second.active);
+    add(owned->second.done);
+  }
   std::ranges::sort(out.streams, std::greater{}, &StreamSummary::stream);
   reply(list.reply_to, std::move(out));
 }
@@ -224,9 +226,8 @@ Core::Stream* Core::find(StreamId id, const Principal& principal) {
 
 // Tells only its owner that a stream has been there.
 Problem Core::no_stream(StreamId id, const Principal& principal) const {
-  const bool expired = std::ranges::any_of(
-      expired_, [&](const auto& one) { return one.first == id && one.second == principal.tenant; });
-  if (expired) {
+  const auto expired = expired_.find(id);
+  if (expired != expired_.end() && expired->second == principal.tenant) {
     return {.code = ErrorCode::stream_expired,
             .message = fmt::format("stream {} is not kept any more; ask again", to_text(id)),
             .param = "stream"};
@@ -240,7 +241,10 @@ Problem Core::no_stream(StreamId id, const Principal& principal) const {
 void Core::keep(Stream& stream, TimePoint until) {
   enter(stream, State::done);
   active_.erase(stream.number);
-  done_.emplace(stream.number, &stream);
+  done_.emplace(std::pair{stream.ended, stream.number}, &stream);
+  Owned& owned = owned_.at(stream.principal.tenant);
+  owned.active.erase(stream.number);
+  owned.done.emplace(stream.number, &stream);
   const Offset end = stream.log->appended();
   stream.bytes = kKeptStreamBytes + end.value * kKeptTokenBytes + stream.log->text_end(end);
   kept_bytes_ += stream.bytes;
@@ -254,8 +258,12 @@ void Core::keep(Stream& stream, TimePoint until) {
 
 void Core::expire_kept(Stream& stream) {
   if (journal_) journal_->forget(stream.id);
-  expired_.emplace_back(stream.id, stream.principal.tenant);
-  if (expired_.size() > kExpiredKept) expired_.pop_front();
+  expired_.emplace(stream.id, stream.principal.tenant);
+  expired_order_.push_back(stream.id);
+  if (expired_order_.size() > kExpiredKept) {
+    expired_.erase(expired_order_.front());
+    expired_order_.pop_front();
+  }
   kept_bytes_ -= stream.bytes;
   forget(stream);
 }

@@ -209,6 +209,41 @@ TEST(Readers, KeepsSoManyEndedStreams) {
   EXPECT_THAT(h.resumed, SizeIs(1));
 }
 
+// However long ago it began.
+TEST(Readers, KeepsWhatEndedLast) {
+  Harness h{{.streams_kept_max = 2}};
+  h.start(3);
+  const StreamId a = h.run({.key = "a"});
+  const StreamId b = h.run({.key = "b"});
+  const StreamId c = h.run();
+  for (const std::size_t i : {1U, 2U, 0U}) {
+    h.advance(seconds{1});
+    h.end(h.jobs[i]);
+  }
+  h.attach(b);
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::stream_expired);
+  h.attach(a);
+  h.attach(c);
+  EXPECT_THAT(h.resumed, SizeIs(2));
+  h.submit({.key = "a"});
+  EXPECT_EQ(h.acceptances.back().stream, a);
+}
+
+TEST(Readers, AListThatIsFullHoldsWhatRuns) {
+  Harness h{{.listed_max = 2}};
+  h.start(3);
+  const StreamId running = h.run();
+  for (int i = 0; i < 3; ++i) {
+    h.run();
+    h.end(h.jobs.back());
+  }
+  h.pass(ListStreams{.reply_to = {}, .principal = {}});
+  const auto& streams = h.lists.at(0).streams;
+  ASSERT_THAT(streams, SizeIs(2));
+  EXPECT_EQ(streams[1].stream, running);
+}
+
 TEST(Readers, KeepsNoMoreWhenManyEndTogether) {
   Harness h{{.streams_kept_max = 2}};
   h.start(4);

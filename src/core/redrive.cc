@@ -115,16 +115,8 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     stream.last_token =
         std::clamp(stream.log->time({stream.log->appended().value - 1}), stream.first_token, now);
   }
-  if (!stream.request.key.empty()) {
-    keys_.emplace(std::pair{stream.principal.tenant, stream.request.key}, stream.id);
-  }
-  by_number_.emplace(stream.number, &stream);
-  active_.emplace(stream.number, &stream);
-  streams_.emplace(stream.id, std::move(owned));
+  take_up(std::move(owned));
   stats_.streams_recovered.add();
-  if (stream.model != nullptr) {
-    ++stream.model->count.at(static_cast<std::size_t>(State::preparing));
-  }
   if (recovered.state.ended) {
     const Duration left = recovered.state.ended->at + limits_.terminal_ttl - wall(now);
     stream.ended = steady(recovered.state.ended->at);

@@ -313,6 +313,29 @@ TEST(Journalled, WhatWasFinishedIsServedAndItsKeyHolds) {
   EXPECT_TRUE(h.accepted().attached);
 }
 
+// A key that the loss of power freed too early.
+TEST(Journalled, OfTwoStreamsWithOneKeyTheNewestHasIt) {
+  Harness before{Disk{}};
+  before.start();
+  const StreamId older = before.run({.key = "k"});
+  before.end(before.jobs[0]);
+  const StreamId newer = before.run({.key = "l"});
+  stream::Recovery recovery = Harness::recovered(before.segments);
+  recovery.streams.at(1).state.header.key = "k";
+  Harness h{std::move(recovery)};
+  h.start();
+  h.submit({.key = "k"});
+  ASSERT_THAT(h.acceptances, SizeIs(1));
+  EXPECT_EQ(h.accepted().stream, newer);
+  h.pass(Acknowledge{.principal = {}, .stream = older, .from = {1}});
+  h.advance(seconds{10});
+  h.attach(older);
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::stream_expired);
+  h.submit({.key = "k"});
+  ASSERT_THAT(h.acceptances, SizeIs(2));
+  EXPECT_EQ(h.accepted(1).stream, newer);
+}
+
 TEST(Journalled, AStreamWhoseClientCannotComeBackIsNotContinued) {
   Harness before{Disk{}};
   before.start();
