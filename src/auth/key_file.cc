@@ -125,15 +125,4 @@ std::string free_name(const std::vector<KeyEntry>& keys, std::string_view tenant
   }
 }
 
-std::string to_rfc3339(WallTime time) {
-  using std::chrono::floor;
-  const auto seconds = floor<std::chrono::seconds>(time.time_since_epoch());
-  const auto days = floor<std::chrono::days>(seconds);
-  const std::chrono::year_month_day date{std::chrono::sys_days{days}};
-  const std::chrono::hh_mm_ss clock{seconds - days};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count());
-}
-
 }  // namespace seedance::auth

@@ -8,7 +8,6 @@
 #include "auth/principal.h"
 #include "auth/secret.h"
 #include "base/result.h"
-#include "base/time.h"
 
 namespace seedance::auth {
 
@@ -39,8 +38,5 @@ std::string without_key(std::string_view text, std::string_view name);
 
 // A name for another key of the tenant: "acme-1", or the next number that is free.
 std::string free_name(const std::vector<KeyEntry>& keys, std::string_view tenant);
-
-// "2025-06-30T12:00:00Z"
-std::string to_rfc3339(WallTime time);
 
 }  // namespace seedance::auth

@@ -95,12 +95,5 @@ TEST(FreeName, IsTheFirstNumberThatNobodyHas) {
   EXPECT_TRUE(is_name(free_name({}, std::string(kNameBytesMax, 'a'))));
 }
 
-TEST(Rfc3339, IsUtcToTheSecond) {
-  EXPECT_EQ(to_rfc3339(WallTime{}), "1970-01-01T00:00:00Z");
-  EXPECT_EQ(
-      to_rfc3339(WallTime{std::chrono::seconds{1'709'210'096} + std::chrono::milliseconds{9}}),
-      "2024-02-29T12:34:56Z");
-}
-
 }  // namespace
 }  // namespace seedance::auth
