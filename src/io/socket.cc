@@ -123,14 +123,13 @@ Moved send(const Fd& socket, std::string_view bytes) {
   return {.bytes = sent, .flow = sent < bytes.size() ? Flow::blocked : Flow::open};
 }
 
-Moved send_last(const Fd& socket, std::string_view bytes) {
+void make_room(const Fd& socket, std::size_t bytes) {
   set_option(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, std::numeric_limits<int>::max());
   int doubled = 0;  // What the kernel gives is twice what it takes.
   socklen_t size = sizeof(doubled);
   if (getsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &doubled, &size) == 0) {
-    set_option(socket, SOL_SOCKET, SO_SNDBUF, doubled + static_cast<int>(bytes.size()));
+    set_option(socket, SOL_SOCKET, SO_SNDBUF, doubled + static_cast<int>(bytes));
   }
-  return send(socket, bytes);
 }
 
 void shutdown_send(const Fd& socket) {

@@ -28,9 +28,9 @@ struct Moved {
 Moved receive(const Fd& socket, std::span<std::byte> into);
 Moved send(const Fd& socket, std::string_view bytes);
 
-// As send(), for the last words before the socket is closed: takes them although the
-// peer is behind and its buffer is as full as it may be.
-Moved send_last(const Fd& socket, std::string_view bytes);
+// For the last words before the socket is closed: it takes so many bytes more although
+// the peer is behind and its buffer is as full as it may be.
+void make_room(const Fd& socket, std::size_t bytes);
 
 // Says to the peer that nothing more comes; reading goes on.
 void shutdown_send(const Fd& socket);

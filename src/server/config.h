@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "core/core.h"
+#include "io/tls.h"
 #include "store/journal_options.h"
 #include "wire/http.h"
 #include "wire/ws_connection.h"
@@ -54,6 +55,7 @@ struct ServerLimits {
   std::size_t render_bytes_max = 64 << 10;             // Rendered for one send.
   std::size_t pending_bytes_max = 64 << 10;            // Of answers unsent: nothing is read beyond.
   std::size_t send_buffer_bytes = 256 << 10;           // Of the kernel, for each socket.
+  Duration handshake_timeout = std::chrono::seconds{10};  // Of TLS, in all.
   Duration header_timeout = std::chrono::seconds{10};  // First byte to the end of the head.
   Duration body_timeout = std::chrono::seconds{60};    // End of the head to that of the body.
   Duration keep_alive_timeout = std::chrono::seconds{75};  // Between two requests.
@@ -64,6 +66,7 @@ struct ServerLimits {
 };
 
 struct ServerConfig {
+  std::optional<io::TlsOptions> tls;   // Nothing = in the clear.
   std::string host = "127.0.0.1";      // An IPv4 or IPv6 address, or a name that means one.
   std::uint16_t port = 8080;           // 0 = any free one.
   std::uint32_t edges = 0;             // I/O threads; 0 = a quarter of the cores, at least one.
@@ -81,6 +84,8 @@ struct ServerConfig {
 
   bool streaming = true;              // Else answers are sent whole, unless merge_ms is asked for.
   Duration merge = Duration::zero();  // Of streams that ask for no merge_ms.
+  std::optional<int> deflate_level;   // Of WebSockets, 1 to 9; nothing = not compressed.
+  bool debug_echo = false;            // GET /debug/echo, a WebSocket that says everything back.
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N]` and as

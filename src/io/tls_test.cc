@@ -1,0 +1,203 @@
+#include "io/tls.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/bytes.h"
+#include "io/clock.h"
+#include "io/poller.h"
+#include "io/test_tls.h"
+
+namespace seedance::io {
+namespace {
+
+using testing::HasSubstr;
+
+TlsOptions options_of(const TestAuthority::Files& files) {
+  return {.certificate_file = files.certificate, .key_file = files.key};
+}
+
+TlsContext open_context(const TlsOptions& options, const TlsContext* before = nullptr) {
+  auto context = TlsContext::open(options, before);
+  EXPECT_TRUE(context) << context.error().detail;
+  return std::move(*context);
+}
+
+// One connection: the server's end here, the client in a thread.
+class Talk {
+ public:
+  explicit Talk(const TlsContext& context) {
+    std::array<int, 2> fds{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()), 0);
+    EXPECT_EQ(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+    ours_ = Fd{fds[0]};
+    theirs_ = Fd{fds[1]};
+    stream_ = std::make_unique<TlsStream>(context, ours_);
+  }
+
+  // The client asks "a" and hears "b". What the server receives until then, or
+  // until the connection breaks.
+  std::string run(const TestTls::Options& options) {
+    client_ = std::make_unique<TestTls>(theirs_, options);
+    const std::jthread thread{[this] {
+      if (client_->connect() && client_->send("a")) heard_ = client_->read();
+      shutdown(theirs_.get(), SHUT_WR);
+    }};
+    return serve();
+  }
+
+  std::string serve() {
+    auto poller = Poller::open();
+    EXPECT_TRUE(poller->add(ours_, {1}));
+    std::string got;
+    std::array<std::byte, 100> buffer;
+    for (;;) {
+      const Moved moved = stream_->receive(buffer);
+      got += as_text(Bytes{buffer}.first(moved.bytes));
+      if (moved.bytes > 0) EXPECT_EQ(stream_->send("b").bytes, 1U);
+      if (moved.bytes > 0) peer_ = stream_->peer();
+      if (moved.flow == Moved::Flow::closed) break;
+      if (moved.flow == Moved::Flow::blocked) poller->wait(kNever);
+    }
+    shutdown(ours_.get(), SHUT_RDWR);
+    return got;
+  }
+
+  TlsStream& stream() { return *stream_; }
+  TestTls& client() { return *client_; }
+  const std::string& heard() const { return heard_; }
+  const std::optional<PeerCertificate>& peer() const { return peer_; }
+  const Fd& other_end() const { return theirs_; }
+
+ private:
+  Fd ours_;
+  Fd theirs_;
+  std::unique_ptr<TlsStream> stream_;
+  std::unique_ptr<TestTls> client_;
+  std::string heard_;
+  std::optional<PeerCertificate> peer_;
+};
+
+TEST(TlsStream, SpeaksBothVersions) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    Talk talk{context};
+    EXPECT_EQ(talk.run({.trusts = &authority, .version_max = version}), "a");
+    EXPECT_EQ(talk.heard(), "b");
+    EXPECT_EQ(SSL_version(talk.client().get()), version);
+  }
+  Talk old{context};
+  EXPECT_EQ(old.run({.trusts = &authority, .version_max = TLS1_1_VERSION}), "");
+}
+
+TEST(TlsStream, OffersHttpAndNothingElse) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk http{context};
+  EXPECT_EQ(http.run({.trusts = &authority, .alpn = "http/1.1"}), "a");
+  Talk http2{context};
+  EXPECT_EQ(http2.run({.trusts = &authority, .alpn = "h2"}), "");
+}
+
+TEST(TlsStream, TakesASessionUpAgainAlsoAfterAReload) {
+  const TestAuthority authority;
+  const TlsOptions options = options_of(authority.issue("server"));
+  const TlsContext context = open_context(options);
+  Talk first{context};
+  EXPECT_EQ(first.run({.trusts = &authority}), "a");
+  EXPECT_EQ(SSL_session_reused(first.client().get()), 0);
+  SSL_SESSION* session = SSL_get1_session(first.client().get());
+  const TlsContext reloaded = open_context(options, &context);
+  Talk second{reloaded};
+  EXPECT_EQ(second.run({.trusts = &authority, .session = session}), "a");
+  EXPECT_EQ(SSL_session_reused(second.client().get()), 1);
+  const TlsContext other = open_context(options);
+  Talk third{other};
+  EXPECT_EQ(third.run({.trusts = &authority, .session = session}), "a");
+  EXPECT_EQ(SSL_session_reused(third.client().get()), 0);
+  SSL_SESSION_free(session);
+}
+
+TEST(TlsStream, KnowsAClientByItsCertificate) {
+  const TestAuthority authority;
+  const TestAuthority clients{"Clients"};
+  const TestAuthority strangers{"Strangers"};
+  TlsOptions options = options_of(authority.issue("server"));
+  options.client_ca_file = clients.certificate_file();
+  const auto phone = clients.issue("phone");
+  const auto stranger = strangers.issue("phone");
+  const TlsContext asked = open_context(options);
+  options.client_required = true;
+  const TlsContext required = open_context(options);
+
+  Talk known{required};
+  EXPECT_EQ(known.run({.trusts = &authority, .shows = &phone}), "a");
+  ASSERT_TRUE(known.peer());
+  EXPECT_EQ(known.peer()->common_name, "phone");
+  EXPECT_EQ(known.peer()->subject, "CN=phone");
+  Talk unknown{required};
+  EXPECT_EQ(unknown.run({.trusts = &authority, .shows = &stranger}), "");
+  Talk without{required};
+  EXPECT_EQ(without.run({.trusts = &authority}), "");
+  Talk optional{asked};
+  EXPECT_EQ(optional.run({.trusts = &authority}), "a");
+  EXPECT_FALSE(optional.peer());
+}
+
+TEST(TlsStream, NoticesHttpWithoutTls) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk talk{context};
+  const std::string_view request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  ASSERT_GT(::send(talk.other_end().get(), request.data(), request.size(), 0), 0);
+  EXPECT_EQ(talk.serve(), "");
+  EXPECT_TRUE(talk.stream().met_plain_http());
+  Talk garbage{context};
+  ASSERT_GT(::send(garbage.other_end().get(), "\x16\x03\x01garbage-garbage", 18, 0), 0);
+  shutdown(garbage.other_end().get(), SHUT_WR);
+  EXPECT_EQ(garbage.serve(), "");
+  EXPECT_FALSE(garbage.stream().met_plain_http());
+}
+
+TEST(TlsContext, NamesTheFileThatIsWrong) {
+  const TestAuthority authority;
+  const auto files = authority.issue("server");
+  const auto other = authority.issue("other");
+  const auto detail = [](const TlsOptions& options) {
+    const auto context = TlsContext::open(options);
+    EXPECT_FALSE(context);
+    return context.error().detail;
+  };
+  EXPECT_THAT(detail({.certificate_file = "/nowhere.pem", .key_file = files.key}),
+              HasSubstr("tls_cert: /nowhere.pem: "));
+  EXPECT_THAT(detail({.certificate_file = files.certificate, .key_file = "/nowhere.key"}),
+              HasSubstr("tls_key: /nowhere.key: "));
+  EXPECT_THAT(detail({.certificate_file = files.certificate, .key_file = other.key}),
+              HasSubstr("mismatch"));
+  EXPECT_THAT(detail({.certificate_file = files.certificate,
+                      .key_file = files.key,
+                      .client_ca_file = files.key}),
+              HasSubstr("tls_client_ca: " + files.key));
+}
+
+TEST(TlsContext, KnowsWhenItsCertificateExpires) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server", 10)));
+  const auto left = context.expires() - wall_now();
+  EXPECT_GT(left, std::chrono::hours{24 * 9});
+  EXPECT_LE(left, std::chrono::hours{24 * 10});
+}
+
+}  // namespace
+}  // namespace seedance::io
