@@ -13,6 +13,9 @@ using Flow = io::Moved::Flow;
 namespace {
 
 constexpr std::size_t kFarewellBytesMax = 4096;
+constexpr std::string_view kPlainHttpAnswer =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 45\r\n"
+    "Connection: close\r\n\r\nThis port speaks TLS: use https:// or wss://.";
 
 }  // namespace
 
@@ -23,12 +26,14 @@ void Rendering::clear() {
 }
 
 Connection::Connection(ConnectionId id, io::Fd socket, std::unique_ptr<Session> session,
-                       Duration stall_timeout, Counters& counters)
+                       const ConnectionOptions& options, Counters& counters, TimePoint now)
     : id_(id),
       session_(std::move(session)),
       counters_(&counters),
-      stall_timeout_(stall_timeout),
-      socket_(std::move(socket)) {}
+      stall_timeout_(options.stall_timeout),
+      channel_(std::move(socket), options.tls) {
+  if (!channel_.established()) handshake_by_ = now + options.handshake_timeout;
+}
 
 Connection::~Connection() {
   close();
@@ -38,12 +43,16 @@ void Connection::on_ready(const io::Ready& ready, Scratch& scratch, TimePoint no
   if (closed_) return;
   readable_ = readable_ || ready.readable;
   hung_up_ = hung_up_ || ready.closed;
-  if (ready.writable && blocked_) {
-    blocked_ = false;
-    stalled_at_ = kNever;
-    session_->on_unblocked(now);
-  }
+  if (ready.writable && blocked_) on_writable(now);
   read(scratch, now);
+}
+
+void Connection::on_writable(TimePoint now) {
+  stalled_at_ = now + stall_timeout_;
+  if (!channel_.flush()) return;
+  blocked_ = false;
+  stalled_at_ = kNever;
+  session_->on_unblocked(now);
 }
 
 void Connection::on_time(TimePoint now) {
@@ -52,20 +61,25 @@ void Connection::on_time(TimePoint now) {
     counters_->connections_stalled.add();
     return part(Session::Farewell::stalled, now);
   }
+  if (now >= handshake_by_) {
+    counters_->tls_handshakes_failed.add();
+    return close();
+  }
   session_->on_time(now);
 }
 
 TimePoint Connection::deadline() const {
-  return std::min(stalled_at_, session_->deadline());
+  return std::min({stalled_at_, handshake_by_, session_->deadline()});
 }
 
 void Connection::read(Scratch& scratch, TimePoint now) {
   while (readable_ && !ended_ && session_->wants_input()) {
     const std::span input{scratch.input.get(), Scratch::kReadBytes};
-    const io::Moved moved = io::receive(socket_, input);
+    const io::Moved moved = channel_.receive(input);
     counters_->bytes_received.add(moved.bytes);
-    if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
     if (moved.flow == Flow::closed) ended_ = true;
+    if (handshake_by_ != kNever) on_handshake(now);
+    if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
     if (moved.flow == Flow::blocked && !hung_up_) readable_ = false;
     if (auto upgrade = session_->take_upgrade(); upgrade.session) {
       take_over(std::move(upgrade), now);
@@ -78,6 +92,19 @@ void Connection::read(Scratch& scratch, TimePoint now) {
     ended_ = true;
     session_->on_end(now);
   }
+}
+
+// Something came of it, an end perhaps.
+void Connection::on_handshake(TimePoint now) {
+  if (channel_.established()) {
+    handshake_by_ = kNever;
+    counters_->tls_handshakes.add();
+  } else if (ended_) {
+    handshake_by_ = kNever;
+    counters_->tls_handshakes_failed.add();
+    if (channel_.met_plain_http()) (void)io::send(channel_.fd(), kPlainHttpAnswer);
+  }
+  if (!channel_.flush()) block(now);
 }
 
 void Connection::take_over(Session::Upgrade upgrade, TimePoint now) {
@@ -101,16 +128,16 @@ void Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
   }
   if (closed_) return;
   if (session_->ending() == Session::Ending::drop) return close();
-  if (!unsent_.empty()) return;
+  if (!unsent_.empty() || blocked_) return;
   if (session_->ending() == Session::Ending::close) return close();
   if (session_->ending() == Session::Ending::half_close && !std::exchange(half_closed_, true)) {
-    io::shutdown_send(socket_);
+    channel_.shutdown_send();
   }
 }
 
 // False when the socket takes no more.
 bool Connection::send_once(Rendering& out, TimePoint now) {
-  const io::Moved moved = io::send(socket_, out.bytes);
+  const io::Moved moved = channel_.send(out.bytes);
   counters_->bytes_sent.add(moved.bytes);
   if (moved.bytes > 0) counters_->sends.add();
   if (moved.flow == Flow::closed) {
@@ -119,13 +146,17 @@ bool Connection::send_once(Rendering& out, TimePoint now) {
   }
   if (moved.flow == Flow::blocked) {
     keep(out, moved.bytes);
-    blocked_ = true;
-    stalled_at_ = now + stall_timeout_;
-    counters_->sends_blocked.add();
-    session_->on_blocked(now);
+    block(now);
   }
   session_->on_sent(now);
   return !blocked_;
+}
+
+void Connection::block(TimePoint now) {
+  if (std::exchange(blocked_, true)) return;
+  stalled_at_ = now + stall_timeout_;
+  counters_->sends_blocked.add();
+  session_->on_blocked(now);
 }
 
 void Connection::keep(Rendering& out, std::size_t sent) {
@@ -147,7 +178,7 @@ void Connection::part(Session::Farewell why, TimePoint now) {
   out.bytes = std::move(unsent_);  // The rest of a frame first, or nothing could be read.
   out.fixed = out.bytes.size();
   if (!half_closed_) session_->render(out, kFarewellBytesMax, now);
-  if (!out.bytes.empty()) counters_->bytes_sent.add(io::send_last(socket_, out.bytes).bytes);
+  if (!out.bytes.empty()) counters_->bytes_sent.add(channel_.send_last(out.bytes).bytes);
   close();
 }
 
@@ -155,7 +186,7 @@ void Connection::close() {
   if (std::exchange(closed_, true)) return;
   session_->on_gone();
   counters_->connections_open.subtract();
-  socket_.close();
+  channel_.close();
 }
 
 }  // namespace seedance::server

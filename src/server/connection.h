@@ -8,8 +8,8 @@
 
 #include "base/id.h"
 #include "base/time.h"
+#include "io/channel.h"
 #include "io/poller.h"
-#include "io/socket.h"
 #include "server/counters.h"
 #include "server/session.h"
 
@@ -23,14 +23,18 @@ struct Scratch {
   Rendering output;
 };
 
+struct ConnectionOptions {
+  const io::TlsContext* tls = nullptr;                    // Read while the connection is made only.
+  Duration stall_timeout = std::chrono::seconds{60};      // The peer took nothing for so long.
+  Duration handshake_timeout = std::chrono::seconds{10};  // Of TLS, in all.
+};
+
 // Moves bytes between one socket and one session. Idle, it owns no buffer.
 // Belongs to the thread of its edge, which calls flush() after everything else.
 class Connection {
  public:
-  // Told so and closed when its socket took nothing for `stall_timeout` with bytes
-  // to send.
   Connection(ConnectionId id, io::Fd socket, std::unique_ptr<Session> session,
-             Duration stall_timeout, Counters& counters);
+             const ConnectionOptions& options, Counters& counters, TimePoint now);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -58,9 +62,12 @@ class Connection {
   TimePoint scheduled = kNever;
 
  private:
+  void on_writable(TimePoint now);
   void read(Scratch& scratch, TimePoint now);
+  void on_handshake(TimePoint now);
   void take_over(Session::Upgrade upgrade, TimePoint now);
   bool send_once(Rendering& out, TimePoint now);
+  void block(TimePoint now);
   void keep(Rendering& out, std::size_t sent);
   void close();
 
@@ -69,8 +76,9 @@ class Connection {
   Counters* counters_;
   Duration stall_timeout_;
   TimePoint stalled_at_ = kNever;  // When it is given up.
-  std::string unsent_;             // The rest of what the socket took in part.
-  io::Fd socket_;
+  TimePoint handshake_by_ = kNever;
+  std::string unsent_;  // The rest of what the channel took in part.
+  io::Channel channel_;
   bool readable_ = false;  // There may be more to read.
   bool hung_up_ = false;   // The poller says that the peer sends no more.
   bool ended_ = false;     // The session knows.

@@ -85,7 +85,7 @@ class ConnectionTest : public testing::Test {
     peer_ = io::Fd{fds[1]};
     connection_ = std::make_unique<Connection>(ConnectionId{1}, io::Fd{fds[0]},
                                                std::make_unique<FrameSession>(trace_),
-                                               std::chrono::seconds{60}, counters_);
+                                               ConnectionOptions{}, counters_, kNow);
   }
 
   void flush() { connection_->flush(scratch_, std::size_t{64} << 10, kNow); }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -17,9 +18,12 @@
 #include "core/stats.h"
 #include "io/entropy.h"
 #include "io/mailbox.h"
+#include "io/tls.h"
 #include "server/config.h"
 #include "server/counters.h"
 #include "store/journal_metrics.h"
+#include "wire/deflate.h"
+#include "wire/ws_extension.h"
 
 namespace seedance::server {
 
@@ -54,6 +58,8 @@ struct EdgeContext {
   ServerConfig config;  // A reload replaces both of these, in their place.
   Access access;
   const Board& board;
+  // Each edge takes a new one up in its own time, so they share it; null = in the clear.
+  std::shared_ptr<const io::TlsContext> tls;
   Counters& counters;
   io::Mailbox<core::Message>& core;
   core::EdgeId edge;
@@ -61,6 +67,11 @@ struct EdgeContext {
   io::Entropy entropy = {};
   // Who is to be woken for which log: an entry for each reader.
   std::unordered_multimap<StreamId, ConnectionId> readers = {};
+  // Of WebSockets that agreed on it: no connection has one of its own.
+  wire::Deflater deflater = {};
+  wire::Inflater inflater = {};
+
+  wire::DeflateOptions deflate_options(const wire::WsDeflate& agreed) const;
 
   // Sends the request to the core, or says why not.
   std::optional<Problem> submit(StreamId stream, const core::ReplyTo& reply_to,

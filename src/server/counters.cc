@@ -42,6 +42,11 @@ void append_text(std::string& out, const Counters& counters) {
   append_counter(out, "seedance_connections_stalled_total",
                  "Connections closed because they took nothing for stall_timeout_ms.",
                  counters.connections_stalled.value());
+  append_counter(out, "seedance_tls_handshakes_total", "TLS connections made.",
+                 counters.tls_handshakes.value());
+  append_counter(out, "seedance_tls_handshakes_failed_total",
+                 "Those that failed or took longer than handshake_timeout_ms.",
+                 counters.tls_handshakes_failed.value());
   append_counter(out, "seedance_received_bytes_total", "Bytes from clients.",
                  counters.bytes_received.value());
   append_counter(out, "seedance_sent_bytes_total", "Bytes to clients.",

@@ -26,6 +26,8 @@ struct Counters {
   observe::SharedCounter connections_stalled;  // Closed: they took nothing for stall_timeout.
   observe::SharedCounter connections_open;     // Goes down again.
   observe::SharedCounter websockets_open;      // Likewise.
+  observe::SharedCounter tls_handshakes;
+  observe::SharedCounter tls_handshakes_failed;  // Or not done in time.
   observe::SharedCounter bytes_received;
   observe::SharedCounter bytes_sent;
   observe::SharedCounter sends;          // System calls that sent something ...

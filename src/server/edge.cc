@@ -116,7 +116,10 @@ void Edge::on(NewConnection& accepted, TimePoint now) {
   }
   auto connection = std::make_unique<Connection>(
       id, std::move(accepted.socket), std::make_unique<HttpSession>(*context_, id, now),
-      context_->config.limits.stall_timeout, context_->counters);
+      ConnectionOptions{.tls = context_->tls.get(),
+                        .stall_timeout = context_->config.limits.stall_timeout,
+                        .handshake_timeout = context_->config.limits.handshake_timeout},
+      context_->counters, now);
   list(*connection);
   connections_.emplace(id, std::move(connection));
 }
@@ -142,6 +145,7 @@ void Edge::on(FinishEdge& finish, TimePoint now) {
 void Edge::on(ReloadEdge& reload, TimePoint) {
   context_->config = *reload.config;
   context_->access = access_of(context_->config);
+  context_->tls = std::move(reload.tls);
 }
 
 void Edge::accept(const io::Listener& listener, TimePoint now) {

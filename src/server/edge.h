@@ -30,6 +30,7 @@ struct FinishEdge {
 };
 struct ReloadEdge {
   std::unique_ptr<const ServerConfig> config;  // From here on.
+  std::shared_ptr<const io::TlsContext> tls;   // As EdgeContext has it.
 };
 using EdgeMessage =
     std::variant<core::Reply, core::Wake, NewConnection, DrainEdge, FinishEdge, ReloadEdge>;

@@ -57,6 +57,15 @@ Result<void> check_connections(ServerConfig& config) {
   return {};
 }
 
+// `before` is what it replaces.
+Result<std::shared_ptr<const io::TlsContext>> open_tls(const ServerConfig& config,
+                                                       const io::TlsContext* before) {
+  if (!config.tls) return nullptr;
+  auto opened = io::TlsContext::open(*config.tls, before);
+  if (!opened) return std::unexpected(opened.error());
+  return std::make_shared<const io::TlsContext>(*std::move(opened));
+}
+
 }  // namespace
 
 io::ListenOptions listen_options(const ServerConfig& config) {
@@ -84,9 +93,12 @@ Result<std::unique_ptr<Server>> Server::open(ServerConfig config,
   if (!core_wakeup) return std::unexpected(core_wakeup.error());
   auto stop = io::Wakeup::open();
   if (!stop) return std::unexpected(stop.error());
+  auto tls = open_tls(config, nullptr);
+  if (!tls) return std::unexpected(tls.error());
   std::unique_ptr<Server> server{new Server{std::move(config), std::move(listeners),
                                             std::move(*core_wakeup), std::move(*stop)}};
 
+  server->tls_ = *std::move(tls);
   for (std::uint32_t i = 0; i < edge_count(server->config_); ++i) {
     auto wakeup = io::Wakeup::open();
     if (!wakeup) return std::unexpected(wakeup.error());
@@ -118,15 +130,23 @@ Server::Server(ServerConfig config, std::vector<io::Listener> listeners, io::Wak
 Server::~Server() = default;
 
 std::string Server::url() const {
-  return fmt::format("http://{}:{}", listeners_.front().address(), listeners_.front().port());
+  return fmt::format("{}://{}:{}", config_.tls ? "https" : "http", listeners_.front().address(),
+                     listeners_.front().port());
 }
 
 Result<void> Server::reload(ServerConfig config) {
   if (auto checked = check(config); !checked) return checked;
   if (auto checked = check_connections(config); !checked) return checked;
+  if (config.tls.has_value() != config_.tls.has_value()) {
+    return fail(Errc::invalid, "tls_cert: TLS is turned on or off by a restart");
+  }
+  const std::lock_guard lock{reloading_};
+  auto tls = open_tls(config, tls_.get());
+  if (!tls) return std::unexpected(tls.error());
+  tls_ = *std::move(tls);
   drain_timeout_ = config.drain_timeout;
   for (const auto& inbox : inboxes_) {
-    inbox->post(ReloadEdge{std::make_unique<const ServerConfig>(config)});
+    inbox->post(ReloadEdge{std::make_unique<const ServerConfig>(config), tls_});
   }
   return {};
 }
@@ -150,6 +170,7 @@ Result<void> Server::start_edges() {
     std::unique_ptr<EdgeContext> context{new EdgeContext{.config = config_,
                                                          .access = access_of(config_),
                                                          .board = board_,
+                                                         .tls = tls_,
                                                          .counters = counters_,
                                                          .core = core_inbox_,
                                                          .edge = {i}}};

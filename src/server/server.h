@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -97,6 +98,8 @@ class Server {
   Counters counters_;
   io::Mailbox<core::Message> core_inbox_;
   io::Wakeup stop_wakeup_;
+  std::mutex reloading_;
+  std::shared_ptr<const io::TlsContext> tls_;  // As the edges have it, or will.
   std::atomic<Duration> drain_timeout_;
   std::atomic<std::uint32_t> stops_asked_{0};
   std::uint32_t stops_ = 0;
