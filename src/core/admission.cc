@@ -209,9 +209,10 @@ void Core::accept(Stream& stream, TimePoint now) {
   enter(stream, State::queued);
   auto attachment = Attachment::fresh;
   for (const ReplyTo& reader : stream.readers) {
+  stream.committed = !journal_;
     Accepted accepted = accepted_of(stream, std::exchange(attachment, Attachment::old), now);
     accepted.queue = starts ? 0 : model.in(State::queued);
-    reply_held(reader, std::move(accepted));
+    answer(stream, reader, std::move(accepted));
   }
   start_queued(model, now);
 }

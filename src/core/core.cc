@@ -204,7 +204,20 @@ void Core::on(CancelStream& request, TimePoint now) {
     return reply(request.reply_to, Refused{no_stream(request.stream, request.principal)});
   }
   if (found->second->state != State::done) cancel(*found->second, now);
-  reply_held(request.reply_to, CancelDone{request.stream});
+  answer_cancel(request.stream, request.reply_to);
+}
+
+// Behind the end that it tells of. Who was being prepared is gone.
+void Core::answer_cancel(StreamId id, const ReplyTo& to) {
+  const auto found = streams_.find(id);
+  if (!journal_ || found == streams_.end() || found->second->log->head().done) {
+    return reply(to, CancelDone{id});
+  }
+  Stream& stream = *found->second;
+  if (stream.cancels.size() >= limits_.readers_max) {
+    return reply(to, Refused{too_many_wait(limits_.readers_max)});
+  }
+  stream.cancels.push_back(to);
 }
 
 void Core::on(Drain& drain, TimePoint now) {
@@ -396,9 +409,10 @@ void Core::reply(const ReplyTo& to, ReplyBody body) {
   effects_.push_back(Reply{.to = to, .body = std::move(body)});
 }
 
-// Behind what the reply depends on, in the journal.
-void Core::reply_held(const ReplyTo& to, ReplyBody body) {
-  hold(Reply{.to = to, .body = std::move(body)});
+// At once when the stream's beginning, in its epoch, is written; else behind that.
+void Core::answer(Stream& stream, const ReplyTo& to, ReplyBody body) {
+  if (stream.committed) return reply(to, std::move(body));
+  stream.waiting.push_back({.to = to, .body = std::move(body)});
 }
 
 Core::Model* Core::find_model(std::string_view name) {

@@ -67,7 +67,8 @@ struct JournalStart {
 // and keeps it for a while for readers that come back.
 //
 // With a journal, everything that happened until the owner drained next() is one
-// batch; what a client could see of it is held back until JournalWritten.
+// batch; what a client could see of it is held back until JournalWritten. What shows
+// only what is written already is answered at once.
 //
 // Sans-IO: the owner passes each message with the time, then carries out next()
 // until it is empty, and comes back no later than deadline(). Knows no socket,
@@ -215,7 +216,8 @@ class Core {
   void set_alarm(Stream& stream, TimePoint at);
   void wake(Stream& stream);
   void reply(const ReplyTo& to, ReplyBody body);
-  void reply_held(const ReplyTo& to, ReplyBody body);
+  void answer(Stream& stream, const ReplyTo& to, ReplyBody body);
+  void answer_cancel(StreamId id, const ReplyTo& to);
   void settle_drain();
 
   const Limits limits_;

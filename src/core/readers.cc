@@ -26,6 +26,19 @@ Problem too_many_readers(std::uint32_t max) {
 Problem cursor_ahead(Offset from, Offset head) {
   const auto asked = static_cast<std::int64_t>(from.value);
   const auto there = static_cast<std::int64_t>(head.value);
+}  // namespace
+
+Problem too_many_wait(std::uint32_t max) {
+  return {.code = ErrorCode::overloaded,
+          .message = fmt::format("{} requests about this stream wait for the journal already; try "
+                                 "again later",
+                                 max),
+          .numbers = {{"waiting_max", max}},
+          .retry_after_ms = kRetryAfterMs};
+}
+
+namespace {
+
   return {.code = ErrorCode::cursor_ahead,
           .message = fmt::format("token {} was asked for, but the stream has {}; what you hold is "
                                  "of another stream: start again from 0",
@@ -95,6 +108,7 @@ void Core::on(ReaderGone& gone, TimePoint now) {
   if (!stream.unread() || stream.state == State::done) return;
   if (stream.state == State::preparing) return forget(stream);
   on_unread(stream, now);
+  std::erase_if(stream.waiting, [&](const Reply& reply) { return reply.to == gone.reader; });
 }
 
 void Core::on_unread(Stream& stream, TimePoint now) {
@@ -127,7 +141,7 @@ bool Core::attach_by_key(Submit& submit, TimePoint now) {
     add_reader(stream, submit.reply_to);
   }
   if (stream.state != State::preparing) {
-    reply_held(submit.reply_to, accepted_of(stream, Attachment::old, now));
+    answer(stream, submit.reply_to, accepted_of(stream, Attachment::old, now));
   }
   return true;
 }
@@ -146,14 +160,20 @@ void Core::on(Attach& attach, TimePoint now) {
   }
   if (problem) {
     stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
-    return reply(attach.reply_to, Refused{*std::move(problem)});
+    const Refused refused{*std::move(problem)};
+    return held && stream->waiting.size() < max ? answer(*stream, attach.reply_to, refused)
+                                                : reply(attach.reply_to, refused);
   }
+    const bool held = stream != nullptr && !stream->committed;
+    const std::uint32_t max = 2 * limits_.readers_max;
+    if (held && stream->waiting.size() >= max) problem = too_many_wait(max);
   const stream::Head head = stream->log->head();
   if (!head.done) add_reader(*stream, attach.reply_to);
-  reply_held(attach.reply_to, Resumed{.stream = accepted_of(*stream, Attachment::old, now),
-                                      .from = attach.from,
-                                      .head = head.end,
-                                      .state = state_of(*stream)});
+  answer(*stream, attach.reply_to,
+         Resumed{.stream = accepted_of(*stream, Attachment::old, now),
+                 .from = attach.from,
+                 .head = head.end,
+                 .state = state_of(*stream)});
 }
 
 void Core::on(Acknowledge& acknowledge, TimePoint now) {

@@ -258,5 +258,55 @@ TEST(Readers, KeepsNoMoreWhenManyEndTogether) {
   EXPECT_EQ(h.core.stats().streams_kept.value(), 2);
 }
 
+// The journal stands still, and what the reply shows is written.
+TEST(Readers, WhatIsWrittenIsAnsweredAtOnce) {
+  Harness h{Disk{}, Writing::by_hand};
+  h.start();
+  const StreamId ended = h.run();
+  const StreamId running = h.run({.key = "k"});
+  h.written();
+  h.say(h.jobs[1], "ab");
+  h.end(h.jobs[0]);
+  h.written();
+  h.say(h.jobs[1], "c");
+  h.attach(running, {1});
+  ASSERT_THAT(h.resumed, SizeIs(1));
+  EXPECT_EQ(h.resumed[0].head, Offset{2});
+  h.submit({.key = "k"});
+  EXPECT_THAT(h.acceptances, SizeIs(3));
+  h.pass(CancelStream{.stream = ended});
+  EXPECT_THAT(h.cancelled, ElementsAre(ended));
+  h.pass(CancelStream{.stream = running});
+  EXPECT_THAT(h.cancelled, SizeIs(1));  // Its end is not written.
+  h.written();
+  EXPECT_THAT(h.cancelled, ElementsAre(ended, running));
+}
+
+TEST(Readers, WhoIsGoneIsNotAnsweredLater) {
+  Harness h{Disk{}, Writing::by_hand};
+  h.start();
+  h.run({.key = "k"});
+  const StreamId second = h.submit({.key = "k"});
+  const StreamId third = h.submit({.key = "k"});
+  h.gone(second);
+  EXPECT_THAT(h.acceptances, IsEmpty());
+  h.written();
+  EXPECT_THAT(h.acceptances, SizeIs(2));
+  EXPECT_THAT(h.acceptances, ::testing::Each(::testing::Field(&Accepted::stream, StreamId{1, 1})));
+  h.gone(third);
+}
+
+TEST(Readers, BoundsTheCancelsThatWaitForTheJournal) {
+  Harness h{Disk{}, Writing::by_hand, {.readers_max = 2}};
+  h.start();
+  const StreamId id = h.run();
+  h.written();
+  for (int i = 0; i < 3; ++i) h.pass(CancelStream{.stream = id});
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
+  h.written();
+  EXPECT_THAT(h.cancelled, ElementsAre(id, id));
+}
+
 }  // namespace
 }  // namespace seedance::core

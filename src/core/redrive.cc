@@ -124,7 +124,9 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
   }
   if (epoch_step > 0) {  // Also when it only ends: with tokens missing, perhaps.
     stream.epoch.value += epoch_step;
+    stream.committed = false;
     put_state(stream);
+    touch(stream);
   }
   if (auto problem = why_not_continued(stream)) {
     return finish(stream, stream::FinishReason::error, std::move(problem), now);

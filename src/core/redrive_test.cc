@@ -399,6 +399,33 @@ TEST(Journalled, ALogThatMayHaveLostTokensHasANewEpoch) {
   EXPECT_EQ(std::get<Resumed>(attach(done, 2)).head, Offset{1});
 }
 
+TEST(Journalled, NothingIsShownUnderAnEpochThatIsNotWritten) {
+  Harness before{Disk{}};
+  before.start();
+  const StreamId id = before.run({.key = "k"});
+  before.say(before.jobs[0], "ab");
+  stream::Recovery recovery = Harness::recovered(before.segments);
+  recovery.lost_tail = true;
+  recovery.epoch_step = 1;
+  Harness h{std::move(recovery), Writing::by_hand};
+  h.start();
+  h.attach(id, {}, std::nullopt);
+  h.attach(id, {1}, Epoch{1});  // Even that it is over.
+  h.submit({.key = "k"});
+  h.pass(ListStreams{.reply_to = {}, .principal = {}});
+  EXPECT_THAT(h.lists.at(0).streams, IsEmpty());
+  EXPECT_THAT(h.resumed, IsEmpty());
+  EXPECT_THAT(h.refusals, IsEmpty());
+  EXPECT_THAT(h.acceptances, IsEmpty());
+  h.written();
+  ASSERT_THAT(h.resumed, SizeIs(1));
+  EXPECT_EQ(h.resumed[0].stream.epoch, Epoch{2});
+  EXPECT_EQ(h.resumed[0].head, Offset{2});
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::epoch_mismatch);
+  EXPECT_THAT(h.acceptances, SizeIs(1));
+}
+
 TEST(Journalled, AStalledJournalParksWhatRunsAndRefusesWhatComes) {
   Harness h{Disk{}, Writing::by_hand};
   h.start(1);
@@ -446,7 +473,7 @@ TEST(Journalled, ADrainWaitsForNobodyWhomNobodyReads) {
 }
 
 TEST(Journalled, OneLongStreamPinsNoOldSegments) {
-  Harness h{{},
+  Harness h{Disk{},
             Writing::at_once,
             {.terminal_ttl = seconds{1}},
             {.segment_bytes = 512, .segments_max = 2}};

@@ -125,8 +125,11 @@ void Core::release(Round& round) {
     Stream* stream = find(growth.stream);
     if (stream == nullptr) continue;
     stream->committed = true;
+    for (Reply& reply : std::exchange(stream->waiting, {})) effects_.emplace_back(std::move(reply));
     if (grew) wake(*stream);
-    if (growth.head.done) remove_readers(*stream);
+    if (!growth.head.done) continue;
+    for (const ReplyTo& to : std::exchange(stream->cancels, {})) reply(to, CancelDone{stream->id});
+    remove_readers(*stream);
   }
   for (Effect& effect : round.effects) release(effect);
 }

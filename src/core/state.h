@@ -18,6 +18,8 @@ inline constexpr std::uint32_t kRetryAfterMs = 1000;
 
 // What a request is told that a drain leaves no time for.
 Problem shutting_down();
+// What is told to whom a stream cannot answer before the journal flows.
+Problem too_many_wait(std::uint32_t max);
 
 struct Core::Stream {
   StreamId id;
@@ -39,8 +41,10 @@ struct Core::Stream {
   std::optional<text::Detokenizer> detokenizer;
   std::string visible;  // Scratch: what one token made visible.
 
-  bool committed = false;        // Its beginning is.
+  bool committed = false;        // Its beginning is, in its epoch.
+  std::vector<Reply> waiting;    // For that: at most two for each reader that it may have.
   std::vector<ReplyTo> readers;  // Until its end is committed.
+  std::vector<ReplyTo> cancels;  // For which its end is awaited: as many as readers at most.
   Offset journalled;             // Tokens that were put into the journal.
   std::uint64_t bytes = 0;       // About what it may become in the journal.
   WallTime created;

@@ -289,8 +289,11 @@ void Referee::on_refused_resume(const Reading& asked, std::string_view code) {
     if (!may_be_gone(asked.stream)) wrong(asked.stream, "not found, and should be there");
   } else if (code == name(ErrorCode::epoch_mismatch)) {
     const Entry* entry = ledger_.find(asked.stream);
-    const bool other = entry == nullptr || entry->epoch != asked.epoch;
-    if (!other && !(power_lost_ && !entry->end)) wrong(asked.stream, "refused in its own epoch");
+    const auto is_other = [&](const auto& one) { return one.epoch != asked.epoch; };
+    // Another one is in the journal, or was until power was lost once more.
+    const bool other =
+        entry == nullptr || is_other(*entry) || std::ranges::any_of(entry->past, is_other);
+    if (!other) wrong(asked.stream, "refused in its own epoch");
   } else if (code != name(ErrorCode::overloaded) && code != name(ErrorCode::stream_limit)) {
     wrong(asked.stream, fmt::format("resume refused as {}", code));
   }

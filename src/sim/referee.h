@@ -65,7 +65,6 @@ class Referee {
   void on_reader(StreamId stream);
   void on_reader_gone(StreamId stream);
   void on_wall_clock_set() { wall_set_ = true; }
-  void on_power_loss() { power_lost_ = true; }
   // Whatever the disk took up since.
   void review();
   void check_list(std::string_view tenant, const core::StreamList& list);
@@ -122,7 +121,6 @@ class Referee {
   TimePoint engine_lost_{};  // kNever while there is one.
   TimePoint long_outage_{};  // Until when there was none for long, the last time.
   std::uint64_t server_starts_ = 0;
-  bool power_lost_ = false;
   bool wall_set_ = false;
   bool draining_ = false;
 };

@@ -174,7 +174,6 @@ class Run {
         return strike_guest(any_guest(), fault);
       case Fault::lose_power:
         drop_server();
-        referee_.on_power_loss();
         disk_.on_power_loss();
         referee_.review();
         if (restart_at_ == kNever) restart_at_ = world_.now() + world_.spread({}, seconds{3});
