@@ -18,7 +18,31 @@ Problem too_many(std::string_view what, std::uint32_t count, std::uint32_t max) 
           .retry_after_ms = kRetryAfterMs};
 }
 
+std::uint64_t bytes_of_input(const text::PromptInput& input) {
+  if (const auto* text = std::get_if<std::string>(&input)) return text->size();
+  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&input)) {
+    return tokens->size() * sizeof(TokenId);
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& message : std::get<std::vector<text::ChatMessage>>(input)) {
+    bytes += sizeof(message) + message.role.size() + message.content.size();
+  }
+  return bytes;
+}
+
+Problem vocabulary_died() {
+  return {.code = ErrorCode::engine_failed,
+          .message = "the prompt could not be prepared: its process died; try again",
+          .retry_after_ms = kRetryAfterMs};
+}
+
 }  // namespace
+
+Problem is_loading(std::string_view model) {
+  return {.code = ErrorCode::model_loading,
+          .message = fmt::format("model '{}' is loading; try again in a moment", model),
+          .retry_after_ms = kRetryAfterMs};
+}
 
 Problem shutting_down() {
   return {.code = ErrorCode::overloaded,
@@ -47,13 +71,35 @@ void Core::on(Submit& submit, TimePoint now) {
   stream.created = submit.wall;
   stream.submitted = now;
   stream.start_by = now + stream.request.deadline.value_or(limits_.queue_wait_max);
-  ++model->prepares;
   take_up(std::move(owned));
   add_reader(stream, submit.reply_to);
   set_alarm(stream, stream.start_by);
   publish_counts();
-  effects_.push_back(
-      Prepare{model->index, {.ticket = stream.number, .input = std::move(stream.request.input)}});
+  ask(stream);
+}
+
+// Keeps a copy, while there is room for it.
+void Core::ask(Stream& stream) {
+  Model& model = *stream.model;
+  text::PromptInput& input = stream.request.input;
+  const std::uint64_t bytes = bytes_of_input(input);
+  Prepare prepare{model.index, {.ticket = stream.number, .input = {}}};
+  if (model.input_bytes + bytes > kKeptInputBytesMax) {
+    prepare.request.input = std::exchange(input, {});
+  } else {
+    prepare.request.input = input;
+    stream.kept_input = true;
+    stream.input_bytes = bytes;
+    model.input_bytes += bytes;
+  }
+  model.asked.push_back(stream.number);
+  effects_.emplace_back(std::move(prepare));
+}
+
+void Core::free_input(Stream& stream) {
+  if (!std::exchange(stream.kept_input, false)) return;
+  stream.model->input_bytes -= stream.input_bytes;
+  stream.request.input = {};
 }
 
 std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) const {
@@ -70,10 +116,7 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
                    .param = "model"};
   }
   if (!model->capacity || !model->vocabulary_up) {
-    return Problem{
-        .code = ErrorCode::model_loading,
-        .message = fmt::format("model '{}' is loading; try again in a moment", model->full_name),
-        .retry_after_ms = kRetryAfterMs};
+    return is_loading(model->full_name);
   }
   const std::uint32_t vocabulary = model->capacity->vocabulary_size;
   const auto unknown = [vocabulary](const auto& bias) {
@@ -87,9 +130,8 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
                    .param = "logit_bias"};
   }
   if (auto problem = why_full(*model)) return problem;
-  if (model->prepares >= limits_.prepares_max) {
-    return too_many("being prepared", model->prepares, limits_.prepares_max);
-  }
+  const auto asked = static_cast<std::uint32_t>(model->asked.size());
+  if (asked >= limits_.prepares_max) return too_many("being prepared", asked, limits_.prepares_max);
   return std::nullopt;
 }
 
@@ -98,33 +140,53 @@ void Core::on(VocabularyEvent& event, TimePoint now) {
   if (auto* ready = std::get_if<text::VocabularyReady>(&event.event)) {
     model.pieces = std::make_shared<const text::PieceTable>(std::move(ready->pieces));
     model.vocabulary_up = true;
+    ask_again(model);
     resume_recovered(model, now);
+    start_graces(model, now);
     start_queued(model, now);
   } else if (auto* prepared = std::get_if<text::PrepareReply>(&event.event)) {
     on_prepared(event.model, *prepared, now);
   }
 }
 
+// The prompt that it was at is the suspect, and is not tried again. The others wait for the
+// next process.
 void Core::on(VocabularyDown& down, TimePoint) {
   Model& model = model_of(down.model);
   model.vocabulary_up = false;
-  model.prepares = 0;
+  const std::size_t never_sent = drop_prepares(down.model);  // The newest ones.
   std::vector<Stream*> lost;
-  for (const auto& [number, stream] : active_) {
-    if (stream->model == &model && stream->state == State::preparing) lost.push_back(stream);
+  for (std::size_t i = 0; i < model.asked.size(); ++i) {
+    Stream* stream = find(model.asked[i]);
+    const bool suspect = i == 0 && model.asked.size() > never_sent;
+    if (stream != nullptr && (suspect || !stream->kept_input)) lost.push_back(stream);
   }
-  for (Stream* stream : lost) {
-    refuse(*stream, {.code = ErrorCode::engine_failed,
-                     .message = "the prompt could not be prepared: its process died; try again",
-                     .retry_after_ms = kRetryAfterMs});
+  for (Stream* stream : lost) refuse(*stream, vocabulary_died());
+  std::erase_if(model.asked, [this](std::uint64_t number) { return find(number) == nullptr; });
+}
+
+// What the owner has not taken yet must not reach a process that is not ready.
+std::size_t Core::drop_prepares(ModelIndex index) {
+  return std::erase_if(effects_, [&](const Effect& effect) {
+    const auto* prepare = std::get_if<Prepare>(&effect);
+    return prepare != nullptr && prepare->model == index;
+  });
+}
+
+void Core::ask_again(Model& model) {
+  std::erase_if(model.asked, [this](std::uint64_t number) { return find(number) == nullptr; });
+  for (const std::uint64_t number : model.asked) {
+    effects_.emplace_back(
+        Prepare{model.index, {.ticket = number, .input = find(number)->request.input}});
   }
 }
 
 void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now) {
-  if (std::uint32_t& prepares = model_of(index).prepares; prepares > 0) --prepares;
+  std::erase(model_of(index).asked, reply.ticket);
   Stream* stream = find(reply.ticket);
   if (stream == nullptr || stream->state != State::preparing) return;  // Given up meanwhile.
   SEEDANCE_CHECK(stream->model->index == index, "tickets are unique over all models");
+  free_input(*stream);
   if (auto* problem = std::get_if<Problem>(&reply.outcome)) {
     return refuse(*stream, std::move(*problem));
   }

@@ -130,16 +130,88 @@ TEST(Admission, ARequestGivenUpBeforeItIsAcceptedNeverRuns) {
   EXPECT_EQ(h.core.stats().streams_preparing.value(), 0);
 }
 
-TEST(Admission, ADeadVocabularyRefusesWhatItWasAsked) {
+TEST(Admission, ADeadVocabularyIsAskedAgainButForWhatItDiedOf) {
   Harness h;
   h.start();
   h.run();
-  h.submit();
+  for (const char* prompt : {"a", "poison", "b", "c"}) h.submit({.input = std::string{prompt}});
+  h.prepared();
+  const StreamId gone{1, 4};
+  h.gone(gone);
   h.pass(VocabularyDown{kModel});
-  EXPECT_EQ(h.refusals.back().code, ErrorCode::engine_failed);
-  EXPECT_FALSE(h.accepted().log->head().done);
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::engine_failed);
   h.submit();
   EXPECT_EQ(h.refusals.back().code, ErrorCode::model_loading);
+  h.prepares.clear();
+  h.start();
+  ASSERT_THAT(h.prepares, SizeIs(1));
+  EXPECT_EQ(h.prepares[0].request.input, text::PromptInput{std::string{"c"}});
+  h.prepared();
+  EXPECT_THAT(h.acceptances, SizeIs(3));
+  EXPECT_THAT(h.refusals, SizeIs(2));
+}
+
+// The prompt that it died of was given up: nobody else is refused for it.
+TEST(Admission, ADeadVocabularyRefusesNobodyForWhoIsGone) {
+  Harness h;
+  h.start();
+  h.gone(h.submit());
+  h.submit();
+  h.pass(VocabularyDown{kModel});
+  h.prepares.clear();
+  h.start();
+  h.prepared();
+  EXPECT_THAT(h.refusals, IsEmpty());
+  EXPECT_THAT(h.acceptances, SizeIs(1));
+}
+
+TEST(Admission, APromptThatWasNotTakenIsNoSuspect) {
+  Harness h;
+  h.start();
+  const StreamId id{7, 7};
+  h.core.on_message(Submit{.reply_to = {.request = 7},
+                           .principal = {},
+                           .stream = id,
+                           .wall = {},
+                           .request = {.input = std::string{"a"}}},
+                    h.now);
+  h.pass(VocabularyDown{kModel});
+  EXPECT_THAT(h.refusals, IsEmpty());
+  EXPECT_THAT(h.prepares, IsEmpty());  // Not for the next process before it is ready.
+  h.start();
+  EXPECT_THAT(h.prepares, SizeIs(1));
+}
+
+TEST(Admission, BoundsTheInputsThatItKeeps) {
+  Harness h;
+  h.start();
+  h.submit();
+  for (int i = 0; i < 3; ++i) h.submit({.input = std::string(kKeptInputBytesMax / 2, 'a')});
+  h.pass(VocabularyDown{kModel});
+  EXPECT_THAT(h.refusals, SizeIs(2));  // The suspect, and whose input was not kept.
+  h.prepares.clear();
+  h.start();
+  EXPECT_THAT(h.prepares, SizeIs(2));
+  h.prepared();
+  h.prepared();
+  h.submit({.input = std::string(kKeptInputBytesMax / 2, 'a')});
+  h.submit({.input = std::string(kKeptInputBytesMax / 2, 'a')});
+  h.pass(VocabularyDown{kModel});
+  EXPECT_THAT(h.refusals, SizeIs(3));  // Those that were answered take no room.
+}
+
+TEST(Admission, WhoIsToBePreparedAgainKeepsItsDeadline) {
+  Harness h;
+  h.start();
+  h.submit();
+  h.submit({.deadline = milliseconds{100}});
+  h.pass(VocabularyDown{kModel});
+  h.advance(milliseconds{100});
+  EXPECT_EQ(h.refusals.back().code, ErrorCode::deadline_exceeded);
+  h.prepares.clear();
+  h.start();
+  EXPECT_THAT(h.prepares, IsEmpty());
 }
 
 TEST(Admission, ForgetsAtOnceWhoLeavesTheQueue) {

@@ -142,6 +142,7 @@ void Core::on(EngineEvent& event, TimePoint now) {
     if (model.capacity) stats_.engine_restarts.add();
     model.capacity = std::move(*ready);
     model.engine_up = true;
+    start_graces(model, now);
     start_queued(model, now);
   }
 }
@@ -314,6 +315,7 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
 
 void Core::forget(Stream& stream) {
   set_alarm(stream, kNever);
+  free_input(stream);
   leave(stream);
   remove_readers(stream);
   const auto key = keys_.find({stream.principal.tenant, stream.request.key});

@@ -23,9 +23,6 @@ Problem too_many_readers(std::uint32_t max) {
           .retry_after_ms = kRetryAfterMs};
 }
 
-Problem cursor_ahead(Offset from, Offset head) {
-  const auto asked = static_cast<std::int64_t>(from.value);
-  const auto there = static_cast<std::int64_t>(head.value);
 }  // namespace
 
 Problem too_many_wait(std::uint32_t max) {
@@ -42,6 +39,9 @@ namespace {
   return {.code = ErrorCode::cursor_ahead,
           .message = fmt::format("token {} was asked for, but the stream has {}; what you hold is "
                                  "of another stream: start again from 0",
+Problem cursor_ahead(Offset from, Offset head) {
+  const auto asked = static_cast<std::int64_t>(from.value);
+  const auto there = static_cast<std::int64_t>(head.value);
                                  asked, there),
           .param = "seq",
           .numbers = {{"seq", asked}, {"head", there}}};
@@ -123,19 +123,10 @@ bool Core::attach_by_key(Submit& submit, TimePoint now) {
   const auto found = keys_.find({submit.principal.tenant, submit.request.key});
   if (found == keys_.end()) return false;
   Stream& stream = *streams_.at(found->second);
-  const auto refused = [&](Problem problem) {
-    stats_.refused.at(static_cast<std::size_t>(problem.code)).add();
-    reply(submit.reply_to, Refused{std::move(problem)});
+  if (auto problem = why_not_attached(stream, submit)) {
+    stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
+    reply(submit.reply_to, Refused{*std::move(problem)});
     return true;
-  };
-  if (stream.body != submit.body) {
-    return refused({.code = ErrorCode::idempotency_mismatch,
-                    .message = "the key was used before with another request; a key names one "
-                               "request as long as its stream is kept: choose another",
-                    .param = "key"});
-  }
-  if (stream.readers.size() >= limits_.readers_max) {
-    return refused(too_many_readers(limits_.readers_max));
   }
   if (stream.state == State::preparing || !stream.log->head().done) {
     add_reader(stream, submit.reply_to);
@@ -149,6 +140,23 @@ bool Core::attach_by_key(Submit& submit, TimePoint now) {
 void Core::on(Attach& attach, TimePoint now) {
   Stream* stream = find(attach.stream, attach.principal);
   std::optional<Problem> problem;
+std::optional<Problem> Core::why_not_attached(const Stream& stream, const Submit& submit) const {
+  if (stream.body != submit.body) {
+    return Problem{.code = ErrorCode::idempotency_mismatch,
+                   .message =
+                       "the key was used before with another request; a key names one "
+                       "request as long as its stream is kept: choose another",
+                   .param = "key"};
+  }
+  if (stream.readers.size() >= limits_.readers_max) return too_many_readers(limits_.readers_max);
+  // Its logprobs are shown by the names of tokens. Of a model that is gone nobody knows them.
+  const bool scored = stream.log && stream.log->with_logprobs();
+  if (scored && stream.model != nullptr && !stream.model->pieces) {
+    return is_loading(stream.model_name);
+  }
+  return std::nullopt;
+}
+
   if (stream == nullptr) {
     problem = no_stream(attach.stream, attach.principal);
   } else if (attach.epoch && *attach.epoch != stream->epoch) {
@@ -162,11 +170,11 @@ void Core::on(Attach& attach, TimePoint now) {
     stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
     const Refused refused{*std::move(problem)};
     return held && stream->waiting.size() < max ? answer(*stream, attach.reply_to, refused)
-                                                : reply(attach.reply_to, refused);
-  }
     const bool held = stream != nullptr && !stream->committed;
     const std::uint32_t max = 2 * limits_.readers_max;
     if (held && stream->waiting.size() >= max) problem = too_many_wait(max);
+                                                : reply(attach.reply_to, refused);
+  }
   const stream::Head head = stream->log->head();
   if (!head.done) add_reader(*stream, attach.reply_to);
   answer(*stream, attach.reply_to,

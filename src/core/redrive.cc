@@ -184,12 +184,16 @@ void Core::resume_recovered(Model& model, TimePoint now) {
   for (const auto& [number, stream] : model.queue) {
     if (!stream->detokenizer) waiting.push_back(stream);
   }
-  for (Stream* stream : waiting) {
-    if (!replay(*stream, now)) continue;
-    if (stream->unread()) {
-      stream->orphan_at = now + limits_.detach_ttl;
-      set_alarm(*stream, std::min(stream->start_by, stream->orphan_at));
-    }
+  for (Stream* stream : waiting) replay(*stream, now);
+}
+
+// Engine and vocabulary are there: from now on nobody is waited for without end.
+void Core::start_graces(Model& model, TimePoint now) {
+  if (!model.usable()) return;
+  for (const auto& [number, stream] : model.queue) {
+    if (!stream->from_journal || !stream->unread() || stream->orphan_at != kNever) continue;
+    stream->orphan_at = now + limits_.detach_ttl;
+    set_alarm(*stream, std::min(stream->start_by, stream->orphan_at));
   }
 }
 
@@ -223,7 +227,6 @@ bool Core::replay(Stream& stream, TimePoint now) {
   } else if (reason) {
     finish(stream, *reason, std::nullopt, now);
   }
-  return same && !reason;
 }
 
 }  // namespace seedance::core

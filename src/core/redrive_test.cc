@@ -313,6 +313,48 @@ TEST(Journalled, WhatWasFinishedIsServedAndItsKeyHolds) {
   EXPECT_TRUE(h.accepted().attached);
 }
 
+TEST(Journalled, TheGraceOfWhomNobodyReadsBeginsWhenTheServerIsReady) {
+  Harness before{Disk{}};
+  before.start();
+  before.run();
+  Harness h{before.segments, Writing::at_once, {.detach_ttl = seconds{100}}};
+  h.advance(seconds{90});
+  h.pass(VocabularyEvent{kModel, text::VocabularyReady{.pieces = letters()}});
+  h.advance(seconds{90});
+  h.start();
+  h.advance(seconds{99});
+  EXPECT_EQ(h.core.streams_active(), 1U);
+  h.advance(seconds{1});
+  EXPECT_EQ(h.core.streams_active(), 0U);
+}
+
+// Logprobs are shown by the pieces of the vocabulary.
+TEST(Journalled, AKeyWaitsForThePiecesThatItsStreamIsShownBy) {
+  Harness before{Disk{}};
+  before.start();
+  before.run({.sampling = {.logprobs = true}, .key = "scored"});
+  before.run({.key = "plain"});
+  {
+    Harness h{before.segments};
+    h.submit({.key = "plain"});
+    EXPECT_THAT(h.acceptances, SizeIs(1));
+    h.submit({.key = "scored"});
+    ASSERT_THAT(h.refusals, SizeIs(1));
+    EXPECT_EQ(h.refusals[0].code, ErrorCode::model_loading);
+    EXPECT_GT(h.refusals[0].retry_after_ms, 0U);
+    h.start();
+    h.submit({.key = "scored"});
+    ASSERT_THAT(h.acceptances, SizeIs(2));
+    EXPECT_NE(h.accepted(1).pieces, nullptr);
+  }
+  stream::Recovery recovery = Harness::recovered(before.segments);
+  for (auto& one : recovery.streams) one.state.header.model = "gone@1";
+  Harness h{std::move(recovery)};
+  h.submit({.key = "scored"});
+  ASSERT_THAT(h.acceptances, SizeIs(1));
+  EXPECT_EQ(h.accepted().pieces, nullptr);
+}
+
 // A key that the loss of power freed too early.
 TEST(Journalled, OfTwoStreamsWithOneKeyTheNewestHasIt) {
   Harness before{Disk{}};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,8 @@ namespace seedance::core {
 
 inline constexpr std::uint32_t kRetryAfterMs = 1000;
 
+// What a request is told whose model is not ready yet.
+Problem is_loading(std::string_view model);
 // What a request is told that a drain leaves no time for.
 Problem shutting_down();
 // What is told to whom a stream cannot answer before the journal flows.
@@ -32,6 +35,8 @@ struct Core::Stream {
   Epoch epoch{1};
   Generation gen{1};  // Who may append: its last job.
   GenerateRequest request;
+  bool kept_input = false;  // `request.input` is there, to be prepared again.
+  std::uint64_t input_bytes = 0;
   stream::Sha256 body{};
   std::vector<TokenId> prompt;
   std::uint32_t prompt_tokens = 0;
@@ -85,8 +90,10 @@ struct Core::Model {
   bool vocabulary_up = false;
   std::optional<engine::Ready> capacity;  // Since the engine was first ready.
   bool engine_up = false;
-  // Prompts at the vocabulary process: those of requests given up meanwhile too.
-  std::uint32_t prepares = 0;
+  // At the vocabulary process, the oldest first, or for the next one: by number. Requests
+  // given up meanwhile stay until they are answered.
+  std::deque<std::uint64_t> asked;
+  std::uint64_t input_bytes = 0;              // Kept of them.
   std::map<std::uint64_t, Stream*> queue;     // Those in State::queued, by number.
   TimePoint usable_until{};                   // When the engine that is not usable now last was.
   std::map<std::uint64_t, Stream*> suspects;  // Of those in the queue.
