@@ -197,8 +197,8 @@ void Core::start_graces(Model& model, TimePoint now) {
   }
 }
 
-// False when it ended with it: its last token was the last.
-bool Core::replay(Stream& stream, TimePoint now) {
+// Ends it when its last token was the last.
+void Core::replay(Stream& stream, TimePoint now) {
   const stream::TokenLog& log = *stream.log;
   stream.detokenizer.emplace(stream.model->pieces, stream.request.text);
   const Offset end = log.appended();
