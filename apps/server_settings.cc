@@ -132,3 +132,4 @@ std::string model_name_of(std::string_view path) {
 }
 
 }  // namespace seedance::apps
+  out.core.kept_bytes_max = static_cast<std::uint64_t>(settings.max_kept_bytes);

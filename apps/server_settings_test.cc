@@ -40,6 +40,8 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   ASSERT_EQ(config->models.size(), 1U);
+  settings.max_kept_streams = 110;
+  settings.max_kept_bytes = 120 << 20;
   EXPECT_EQ(config->models[0].name, "big-q4");
   const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
   EXPECT_EQ(model.path, settings.model_path);
@@ -73,6 +75,8 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   const auto config = server_config(settings);
   ASSERT_TRUE(config);
   const server::ServerConfig defaults;
+  EXPECT_EQ(config->core.streams_kept_max, 110U);
+  EXPECT_EQ(config->core.kept_bytes_max, std::uint64_t{120} << 20);
   EXPECT_EQ(config->host, defaults.host);
   EXPECT_EQ(config->port, defaults.port);
   EXPECT_EQ(config->streaming, defaults.streaming);
@@ -97,6 +101,8 @@ TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   EXPECT_EQ(std::get<server::ScriptedModel>(config->models[0].engine).script, "rate=7");
 }
 
+  EXPECT_EQ(config->core.streams_kept_max, defaults.core.streams_kept_max);
+  EXPECT_EQ(config->core.kept_bytes_max, defaults.core.kept_bytes_max);
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
   settings.engine = "lama";

@@ -174,3 +174,6 @@ std::string expectation(const Key& key) {
 }
 
 }  // namespace seedance::config
+    Key{"max_kept_bytes", "--max-kept-bytes", kLimits,
+        "Bytes of memory, about, that streams take after their end; the oldest go first",
+        &S::max_kept_bytes, 1 << 20, std::int64_t{1} << 40},

@@ -63,6 +63,7 @@ struct Key {
   std::string_view flag;   // Of `seedance serve`, as CLI11 takes it.
   std::string_view group;  // Heading in help and file.
   std::string_view help;   // One sentence without its full stop.
+  std::int64_t max_kept_bytes = std::int64_t{1} << 30;
   Field field;
   std::int64_t least = 0;  // Of a number.
   std::int64_t most = 0;

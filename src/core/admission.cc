@@ -225,6 +225,12 @@ std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt
                   {"context_tokens", context}}};
 }
 
+// What its state has for those alone who run it.
+std::uint64_t Core::run_bytes_of(const Stream& stream) {
+  const auto& bias = stream.request.sampling.logit_bias;
+  return sizeof(TokenId) * stream.prompt.size() + (sizeof(TokenId) + sizeof(float)) * bias.size();
+}
+
 // What the stream may become in the journal at most, about. Its log, if it has one,
 // is written already.
 std::uint64_t Core::bytes_of(const Stream& stream) {
@@ -235,7 +241,10 @@ std::uint64_t Core::bytes_of(const Stream& stream) {
   const std::uint64_t logprobs =
       sampling.logprobs ? kLogprob * (1 + std::uint64_t{sampling.top_logprobs}) : 0;
   const std::uint64_t done = stream.log ? stream.log->appended().value : 0;
-  return kFixed + sizeof(TokenId) * stream.prompt.size() +
+  std::uint64_t texts = stream.principal.tenant.size() + stream.request.key.size();
+  for (const std::string& stop : stream.request.text.stop)
+    texts += sizeof(std::uint32_t) + stop.size();
+  return kFixed + texts + run_bytes_of(stream) +
          (stream.tokens_max - std::min<std::uint64_t>(done, stream.tokens_max)) *
              (kToken + logprobs);
 }

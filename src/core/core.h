@@ -31,6 +31,7 @@ struct Limits {
   Duration acked_ttl = std::chrono::seconds{10};       // The same, once its reader has it all.
   Duration recovery_wait_max = std::chrono::seconds{300};  // Without an engine, after a death.
   std::uint32_t streams_kept_max = 100'000;                // After their end.
+  std::uint64_t kept_bytes_max = std::uint64_t{1} << 30;   // Of memory, about, that they take.
   std::uint32_t readers_max = 64;                          // Of one stream at the same time.
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
@@ -155,6 +156,7 @@ class Core {
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
   std::optional<Problem> why_no_space(std::uint64_t bytes) const;
   static std::uint64_t bytes_of(const Stream& stream);
+  static std::uint64_t run_bytes_of(const Stream& stream);
   Model* find_model(std::string_view name);
   Model& model_of(ModelIndex index);
   Stream* find(std::uint64_t number);
@@ -219,6 +221,7 @@ class Core {
   void cancel(Stream& stream, TimePoint now);
   void fail_waiting(Stream& stream, Problem problem, TimePoint now);
   void keep(Stream& stream, TimePoint until);
+  static std::uint64_t memory_of(const stream::TokenLog& log);
   void expire_kept(Stream& stream);
   void forget(Stream& stream);
 
@@ -251,7 +254,7 @@ class Core {
 
   std::optional<stream::Journal> journal_;
   std::uint64_t journal_bytes_max_ = 0;
-  std::uint64_t kept_bytes_ = 0;        // About what ended streams take in the journal.
+  std::uint64_t kept_bytes_ = 0;        // About what ended streams take of memory.
   stream::TokensRecord tokens_record_;  // Scratch.
   std::optional<Problem> stalled_;      // Why the journal does not flow.
   std::deque<Round> rounds_;            // At the journal, oldest first.

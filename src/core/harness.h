@@ -88,14 +88,14 @@ class Harness {
     core.on_time(now);
     drain();
   }
-  void start(std::uint32_t sequences = 2) {
+  void start(std::uint32_t sequences = 2, std::uint32_t context = kContext) {
     pass(VocabularyEvent{kModel, text::VocabularyReady{.pieces = letters()}});
-    pass(EngineEvent{kModel, engine::Ready{.context_tokens = kContext,
-                                           .sequences_max = sequences,
-                                           .vocabulary_size = 28}});
+    pass(EngineEvent{
+        kModel, engine::Ready{
+                    .context_tokens = context, .sequences_max = sequences, .vocabulary_size = 28}});
   }
   StreamId submit(GenerateRequest request = {}, stream::Sha256 body = {}) {
-    const StreamId id{1, ++last_};
+    const StreamId id{1, ++last};
     pass(Submit{.reply_to = reader(id),
                 .principal = {},
                 .stream = id,
@@ -108,7 +108,7 @@ class Harness {
   static ReplyTo reader(StreamId submitted) { return {.request = submitted.low}; }
   void gone(StreamId submitted) { pass(ReaderGone{reader(submitted)}); }
   void attach(StreamId stream, Offset from = {}, std::optional<Epoch> epoch = Epoch{1}) {
-    pass(Attach{.reply_to = {.request = ++last_},
+    pass(Attach{.reply_to = {.request = ++last},
                 .principal = {},
                 .stream = stream,
                 .from = from,
@@ -167,6 +167,7 @@ class Harness {
   std::vector<std::uint32_t> removed;
   std::uint64_t last_batch = 0;
   Writing writing = Writing::at_once;
+  std::uint64_t last = 0;  // Number of a stream or request.
 
  private:
   static constexpr Clocks kClocks{kStart, WallTime{std::chrono::hours{500'000}}};
@@ -206,8 +207,6 @@ class Harness {
       cancels.push_back(std::get<engine::Cancel>(command.command));
     }
   }
-
-  std::uint64_t last_ = 0;
 };
 
 }  // namespace seedance::core

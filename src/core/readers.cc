@@ -12,9 +12,12 @@ namespace seedance::core {
 namespace {
 
 constexpr std::size_t kExpiredKept = 10'000;
-// About what a stream that ended takes in the journal, beside its text.
-constexpr std::uint64_t kKeptStreamBytes = 512;
-constexpr std::uint64_t kKeptTokenBytes = 48;
+// About what a stream that ended takes of memory, beside its tokens, and each of these:
+// blocks of a log are half empty at worst.
+constexpr std::uint64_t kKeptStreamBytes = 4096;
+constexpr std::uint64_t kKeptTokenBytes =
+    2 * (sizeof(TokenId) + sizeof(TimePoint) + sizeof(std::uint32_t));
+constexpr std::uint64_t kKeptLogprobsBytes = 2 * sizeof(stream::TokenLogprobs) + 16;
 
 Problem too_many_readers(std::uint32_t max) {
   return {.code = ErrorCode::stream_limit,
@@ -265,6 +268,15 @@ Problem Core::no_stream(StreamId id, const Principal& principal) const {
           .param = "stream"};
 }
 
+std::uint64_t Core::memory_of(const stream::TokenLog& log) {
+  const Offset end = log.appended();
+  std::uint64_t token = kKeptTokenBytes;
+  if (log.with_logprobs() && end > Offset{0}) {
+    token += kKeptLogprobsBytes + log.logprobs({0}).top.size() * sizeof(stream::Candidate);
+  }
+  return kKeptStreamBytes + end.value * token + 2 * log.text_end(end);
+}
+
 // The stream has ended; it stays for readers until then.
 void Core::keep(Stream& stream, TimePoint until) {
   enter(stream, State::done);
@@ -273,12 +285,11 @@ void Core::keep(Stream& stream, TimePoint until) {
   Owned& owned = owned_.at(stream.principal.tenant);
   owned.active.erase(stream.number);
   owned.done.emplace(stream.number, &stream);
-  const Offset end = stream.log->appended();
-  stream.bytes = kKeptStreamBytes + end.value * kKeptTokenBytes + stream.log->text_end(end);
-  kept_bytes_ += stream.bytes;
+  kept_bytes_ += memory_of(*stream.log);
   stream.start_by = kNever;
   stream.orphan_at = kNever;
   set_alarm(stream, until);
+  if (journal_) journal_->shrink(stream.id, run_bytes_of(stream));
   std::vector<TokenId>{}.swap(stream.prompt);
   stream.request.sampling.logit_bias = {};
   stream.detokenizer.reset();
@@ -292,7 +303,7 @@ void Core::expire_kept(Stream& stream) {
     expired_.erase(expired_order_.front());
     expired_order_.pop_front();
   }
-  kept_bytes_ -= stream.bytes;
+  kept_bytes_ -= memory_of(*stream.log);
   forget(stream);
 }
 

@@ -169,8 +169,8 @@ void Core::on(JournalFlows&, TimePoint now) {
 // it, copies forward what old segments hold, removes those that nobody needs.
 void Core::tend_journal() {
   const auto too_many = [this] {
-    return done_.size() > limits_.streams_kept_max ||
-           (journal_ && kept_bytes_ > journal_bytes_max_ / kKeptShare);
+    return done_.size() > limits_.streams_kept_max || kept_bytes_ > limits_.kept_bytes_max ||
+           (journal_ && journal_->ended_bytes() > journal_bytes_max_ / kKeptShare);
   };
   while (!done_.empty() && too_many() && done_.begin()->second->log->head().done) {
     expire_kept(*done_.begin()->second);

@@ -35,7 +35,9 @@ Journal::Journal(JournalLimits limits, const Recovery& recovery)
     held.epoch = record.header.epoch;
     held.server_starts = record.server_starts;
     held.ended = record.ended.has_value();
+    held.bytes = stream.bytes;
     enter(record.header.stream, held, stream.segment, state.size());
+    ended_bytes_ += ended_bytes_of(held);
   }
 }
 
@@ -50,6 +52,7 @@ void Journal::put(StateRecord record) {
                    "a stream's newer state has all that the older one has");
     leave(header.stream, held);
     segments_.at(held.segment).replaced[header.stream] = collecting();
+    ended_bytes_ -= ended_bytes_of(held);
   }
   held.tokens = record.tokens.ids.size();
   held.gen = header.gen;
@@ -57,8 +60,9 @@ void Journal::put(StateRecord record) {
   held.ended = record.ended.has_value();
   held.forwarding = false;
   record.server_starts = held.server_starts;
-  const std::uint64_t bytes = write(record);
+  const std::uint64_t bytes = held.bytes = write(record);
   enter(header.stream, held, segment_, bytes);
+  ended_bytes_ += ended_bytes_of(held);
   if (is_new) spend(held, bytes);
   if (held.ended) reserved_ -= std::exchange(held.reserved, 0);
 }
@@ -69,6 +73,7 @@ void Journal::put(const TokensRecord& record) {
   stream.tokens += record.tokens.ids.size();
   if (!record.tokens.ids.empty()) stream.server_starts = 0;
   const std::uint64_t bytes = write(record);
+  stream.bytes += bytes;
   grow(stream, bytes - kTokensFixedBytes);
   spend(stream, bytes);
 }
@@ -77,7 +82,9 @@ void Journal::put(const EndRecord& record) {
   Held& stream = held(record.stream, record.gen);
   stream.ended = true;
   const std::uint64_t bytes = write(record);
+  stream.bytes += bytes;
   grow(stream, bytes - kEndFixedBytes);
+  ended_bytes_ += ended_bytes_of(stream);
   spend(stream, bytes);
   reserved_ -= std::exchange(stream.reserved, 0);
 }
@@ -91,7 +98,18 @@ void Journal::put(const DriveRecord& record) {
   Held& stream = held(record.stream, record.gen);
   stream.epoch = record.epoch;
   if (record.cause == DriveRecord::Cause::server) ++stream.server_starts;
-  spend(stream, write(record));
+  const std::uint64_t bytes = write(record);
+  stream.bytes += bytes;
+  spend(stream, bytes);
+}
+
+void Journal::shrink(StreamId stream, std::uint64_t bytes) {
+  Held& held = streams_.at(stream);
+  SEEDANCE_CHECK(held.ended && bytes < held.state_bytes, "what a state loses was in it");
+  ended_bytes_ -= ended_bytes_of(held);
+  held.state_bytes -= bytes;
+  segments_.at(held.segment).state_bytes -= bytes;
+  ended_bytes_ += ended_bytes_of(held);
 }
 
 void Journal::forget(StreamId stream) {
@@ -103,6 +121,7 @@ void Journal::forget(StreamId stream) {
     for (auto& [number, segment] : segments_) segment.replaced.erase(stream);
   }
   reserved_ -= found->second.reserved;
+  ended_bytes_ -= ended_bytes_of(found->second);
   streams_.erase(found);
 }
 
@@ -201,6 +220,12 @@ Journal::Held& Journal::held(StreamId stream, Generation gen) {
   SEEDANCE_CHECK(!found->second.ended, "nothing follows the end of a stream");
   SEEDANCE_CHECK(found->second.gen == gen, "only the present gen appends");
   return found->second;
+}
+
+// Copying goes on while it frees enough: of what is there then, so many times the states
+// are left at most.
+std::uint64_t Journal::ended_bytes_of(const Held& held) {
+  return held.ended ? std::max(held.bytes, kFreedPerCopied * held.state_bytes) : 0;
 }
 
 void Journal::grow(Held& held, std::uint64_t bytes) {

@@ -62,6 +62,9 @@ class Journal {
   void put(const TokensRecord& record);
   void put(const EndRecord& record);
   void put(const DriveRecord& record);
+  // The stream has ended, and its state would be so many bytes smaller if it were put
+  // again: what it takes to run it is not needed any more.
+  void shrink(StreamId stream, std::uint64_t bytes);
   // Gives up what was reserved, too. Nothing happens to a stream that is not there.
   void forget(StreamId stream);
 
@@ -81,8 +84,8 @@ class Journal {
   std::vector<StreamId> to_forward();
 
   // Segments that no stream needs, whose replacements are written, oldest first. Each
-  // is named once, also while nothing can be written. They must be removed in this order; where batches must survive a
-  // power loss, when all that are written are on the disk.
+  // is named once, also while nothing can be written. They must be removed in this order; where
+  // batches must survive a power loss, when all that are written are on the disk.
   std::vector<std::uint32_t> removable();
 
   // Space. A stream reserves before it is accepted what it can become; what it
@@ -93,6 +96,9 @@ class Journal {
 
   std::uint64_t bytes() const { return bytes_; }  // In all segments, and in the batch.
   std::uint64_t reserved() const { return reserved_; }
+  // What streams that have ended take up: their records, or their state and as much of
+  // what nobody needs as is let lie beside it, whichever is more.
+  std::uint64_t ended_bytes() const { return ended_bytes_; }
   std::size_t segments() const { return segments_.size(); }
 
  private:
@@ -107,6 +113,7 @@ class Journal {
   struct Held {
     std::uint32_t segment = 0;      // With its state; 0 = it only has reserved.
     std::uint64_t state_bytes = 0;  // If it were put again.
+    std::uint64_t bytes = 0;        // Of its last state and what followed.
     std::uint64_t reserved = 0;
     std::uint64_t tokens = 0;
     Generation gen;
@@ -120,6 +127,7 @@ class Journal {
   template <typename Record>
   std::uint64_t write(const Record& record);
   Held& held(StreamId stream, Generation gen);
+  static std::uint64_t ended_bytes_of(const Held& held);
   void grow(Held& held, std::uint64_t bytes);
   void leave(StreamId stream, Held& held);
   void enter(StreamId stream, Held& held, std::uint32_t segment, std::uint64_t state_bytes);
@@ -134,6 +142,7 @@ class Journal {
   std::uint64_t written_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t reserved_ = 0;
+  std::uint64_t ended_bytes_ = 0;
   std::uint32_t segment_ = 0;  // Being written.
 };
 

@@ -217,6 +217,52 @@ TEST(Journal, CopiesNothingForwardThatFreesTooLittle) {
   EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(1)));
 }
 
+// Most of a state is what it takes to run the stream: nobody needs that behind its end.
+TEST(Journal, CopiesForwardWhatHasShrunkAtItsEnd) {
+  const auto long_state = [](std::uint64_t number) {
+    StateRecord state = make_state(number);
+    state.header.request = std::string(1000, 'r');
+    return state;
+  };
+  JournalLimits limits = kSmall;
+  limits.segments_max = 2;
+  Journal journal{limits, {}};
+  for (std::uint64_t number = 1; number <= 5; ++number) {
+    journal.put(long_state(number));
+    journal.put(make_end_record(number));
+    flush(journal);
+  }
+  EXPECT_THAT(journal.to_forward(), IsEmpty());
+  for (std::uint64_t number = 1; number <= 5; ++number) journal.shrink(stream_id(number), 990);
+  EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(1), stream_id(2), stream_id(3)));
+}
+
+TEST(Journal, CountsWhatEndedStreamsTakeUp) {
+  const std::uint64_t state = size_of(make_state(1));
+  const std::uint64_t token = size_of(make_record(1, 0));
+  const std::uint64_t end = size_of(make_end_record(1));
+  Journal journal{kSmall, {}};
+  journal.put(make_state(1));
+  for (std::uint64_t at = 0; at < 30; ++at) journal.put(make_record(1, at));
+  EXPECT_EQ(journal.ended_bytes(), 0U);
+  journal.put(make_end_record(1));
+  EXPECT_GT(journal.ended_bytes(), state + 29 * token + end);
+  EXPECT_LT(journal.ended_bytes(), state + 32 * token + end);
+  StateRecord copy = make_state(1, 30);
+  copy.ended = make_end(FinishReason::stop);
+  const std::uint64_t copied = size_of(copy);
+  journal.put(copy);
+  EXPECT_EQ(journal.ended_bytes(), 2 * copied);  // As much again may lie beside it.
+  journal.shrink(stream_id(1), 10);
+  EXPECT_EQ(journal.ended_bytes(), 2 * (copied - 10));
+  const Journal again{kSmall,
+                      {.streams = {{.state = copy, .segment = 1, .bytes = 3 * copied}},
+                       .segments = {{1, 4 * copied}}}};
+  EXPECT_EQ(again.ended_bytes(), 3 * copied);
+  journal.forget(stream_id(1));
+  EXPECT_EQ(journal.ended_bytes(), 0U);
+}
+
 TEST(Journal, ContinuesBehindWhatWasRecovered) {
   StateRecord ended = make_state(2);
   ended.ended = make_end(FinishReason::stop);

@@ -1,0 +1,100 @@
+// What the journal is told, and what is kept in it.
+#include <gmock/gmock.h>
+
+#include "core/harness.h"
+
+namespace seedance::core {
+namespace {
+
+using std::chrono::hours;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr Limits kForEver{.terminal_ttl = hours{10'000}};
+constexpr std::uint32_t kLongContext = 2000;
+
+struct Load {
+  std::size_t prompt_tokens = 3;
+  std::size_t tokens = 1;
+  std::uint32_t top_logprobs = 0;
+  bool acknowledged = false;  // Every second one: it goes much earlier.
+};
+
+// One stream after the other; each is gone before the next one comes, but for what is
+// kept of it.
+void serve(Harness& h, const Load& load, int streams) {
+  for (int i = 0; i < streams; ++i) {
+    engine::Sampling sampling{.logprobs = load.top_logprobs > 0, .top_logprobs = load.top_logprobs};
+    const StreamId id =
+        h.submit({.sampling = sampling, .max_tokens = static_cast<std::uint32_t>(load.tokens)});
+    h.prepared(load.prompt_tokens);
+    ASSERT_THAT(h.refusals, IsEmpty()) << "stream " << i << ": " << h.refusals[0].message;
+    const engine::Job job = h.jobs.back();
+    for (std::size_t token = 0; token < load.tokens; ++token) {
+      engine::StepToken step{.job = job.id, .gen = job.gen, .token = letter('a')};
+      if (load.top_logprobs > 0) step.logprobs.resize(1);
+      for (auto& one : step.logprobs) one.top.resize(load.top_logprobs);
+      if (token + 1 == load.tokens) step.end = engine::JobEnd::length;
+      h.step({step});
+    }
+    h.gone(id);
+    if (load.acknowledged && i % 2 == 0) {
+      h.pass(Acknowledge{.principal = {}, .stream = id, .from = {load.tokens}});
+    }
+    h.advance(std::chrono::seconds{1});
+    h.jobs.clear();
+    h.acceptances.clear();
+  }
+}
+
+class KeptInTheJournal : public testing::TestWithParam<Load> {};
+
+TEST_P(KeptInTheJournal, NeverStopsAdmission) {
+  constexpr std::uint64_t kBytes = 200'000;
+  Harness h{{}, Writing::at_once, kForEver, {.segment_bytes = 8192, .bytes_max = kBytes}};
+  h.start(2, kLongContext);
+  serve(h, GetParam(), 200);
+  EXPECT_GT(h.core.stats().streams_kept.value(), 3);
+  std::uint64_t bytes = 0;
+  for (const auto& [number, segment] : h.segments) bytes += segment.size();
+  EXPECT_LE(bytes, kBytes);
+
+  // Nor after another start, which finds all of them.
+  Harness after{
+      h.segments, Writing::at_once, kForEver, {.segment_bytes = 8192, .bytes_max = kBytes}};
+  after.last = h.last;
+  after.start(2, kLongContext);
+  serve(after, GetParam(), 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, KeptInTheJournal,
+    testing::Values(
+        Load{}, Load{.tokens = 50}, Load{.prompt_tokens = 1500},
+        Load{.prompt_tokens = 1500, .tokens = 50}, Load{.tokens = 50, .top_logprobs = 20},
+        Load{.prompt_tokens = 1500, .tokens = 40, .top_logprobs = 20},
+        Load{.prompt_tokens = 1500, .tokens = 40, .top_logprobs = 20, .acknowledged = true},
+        Load{.tokens = 50, .top_logprobs = 20, .acknowledged = true},
+        Load{.tokens = 50, .acknowledged = true}));
+
+TEST(Kept, TakesNoMoreMemoryThanItMayEvenWithoutAJournal) {
+  for (const std::uint32_t top_logprobs : {0U, 20U}) {
+    Limits limits = kForEver;
+    limits.kept_bytes_max = 1'000'000;
+    Harness h{limits};
+    h.start(2, kLongContext);
+    serve(h, {.tokens = 200, .top_logprobs = top_logprobs}, 200);
+    const std::int64_t kept = h.core.stats().streams_kept.value();
+    // A token takes 16 bytes at least, and 20 candidates 160.
+    EXPECT_LE(kept * 200 * (16 + 8 * top_logprobs), 1'000'000U);
+    EXPECT_GT(kept, 1);
+    h.attach({1, 200});
+    EXPECT_THAT(h.resumed, SizeIs(1)) << "the newest are kept";
+    h.attach({1, 1});
+    ASSERT_THAT(h.refusals, SizeIs(1));
+    EXPECT_EQ(h.refusals.back().code, ErrorCode::stream_expired);
+  }
+}
+
+}  // namespace
+}  // namespace seedance::core
