@@ -271,6 +271,7 @@ void Core::accept(Stream& stream, TimePoint now) {
   stream.detokenizer.emplace(model.pieces, stream.request.text);
   stats_.streams_accepted.add();
   stats_.tokens_prompt.add(stream.prompt_tokens);
+  stream.committed = !journal_;
   if (journal_) {
     journal_->reserve(stream.id, stream.bytes);
     put_state(stream);
@@ -280,7 +281,6 @@ void Core::accept(Stream& stream, TimePoint now) {
   enter(stream, State::queued);
   auto attachment = Attachment::fresh;
   for (const ReplyTo& reader : stream.readers) {
-  stream.committed = !journal_;
     Accepted accepted = accepted_of(stream, std::exchange(attachment, Attachment::old), now);
     accepted.queue = starts ? 0 : model.in(State::queued);
     answer(stream, reader, std::move(accepted));

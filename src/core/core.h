@@ -44,11 +44,11 @@ inline constexpr std::uint32_t kLoneDeathsMax = 2;
 // Deaths of its engine without a new token that make a stream a suspect.
 inline constexpr std::uint32_t kSuspectDeaths = 2;
 
-struct ModelConfig {
 // Of the requests that a model's vocabulary process was asked for, so much is kept to be
 // asked again when it dies. Who comes on top is refused then.
 inline constexpr std::uint64_t kKeptInputBytesMax = std::uint64_t{64} << 20;
 
+struct ModelConfig {
   std::string name;
   std::uint32_t version = 1;
   std::string digest = {};  // Of the weights: a journalled stream is continued on no others.
@@ -162,13 +162,13 @@ class Core {
   Stream* find(std::uint64_t number);
   Stream* find(StreamId id, const Principal& principal);
   bool attach_by_key(Submit& submit, TimePoint now);
-  static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
-  void accept(Stream& stream, TimePoint now);
   std::optional<Problem> why_not_attached(const Stream& stream, const Submit& submit) const;
   void ask(Stream& stream);
   void ask_again(Model& model);
   std::size_t drop_prepares(ModelIndex index);
   void free_input(Stream& stream);
+  static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
+  void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);
   static Stream* next_to_start(Model& model);
   static Stream* next_suspect(const Model& model);

@@ -39,12 +39,12 @@ Problem too_many_wait(std::uint32_t max) {
 
 namespace {
 
-  return {.code = ErrorCode::cursor_ahead,
-          .message = fmt::format("token {} was asked for, but the stream has {}; what you hold is "
-                                 "of another stream: start again from 0",
 Problem cursor_ahead(Offset from, Offset head) {
   const auto asked = static_cast<std::int64_t>(from.value);
   const auto there = static_cast<std::int64_t>(head.value);
+  return {.code = ErrorCode::cursor_ahead,
+          .message = fmt::format("token {} was asked for, but the stream has {}; what you hold is "
+                                 "of another stream: start again from 0",
                                  asked, there),
           .param = "seq",
           .numbers = {{"seq", asked}, {"head", there}}};
@@ -108,10 +108,10 @@ void Core::on(ReaderGone& gone, TimePoint now) {
   Stream& stream = *found->second;
   readers_.erase(found);
   std::erase(stream.readers, gone.reader);
+  std::erase_if(stream.waiting, [&](const Reply& reply) { return reply.to == gone.reader; });
   if (!stream.unread() || stream.state == State::done) return;
   if (stream.state == State::preparing) return forget(stream);
   on_unread(stream, now);
-  std::erase_if(stream.waiting, [&](const Reply& reply) { return reply.to == gone.reader; });
 }
 
 void Core::on_unread(Stream& stream, TimePoint now) {
@@ -140,9 +140,6 @@ bool Core::attach_by_key(Submit& submit, TimePoint now) {
   return true;
 }
 
-void Core::on(Attach& attach, TimePoint now) {
-  Stream* stream = find(attach.stream, attach.principal);
-  std::optional<Problem> problem;
 std::optional<Problem> Core::why_not_attached(const Stream& stream, const Submit& submit) const {
   if (stream.body != submit.body) {
     return Problem{.code = ErrorCode::idempotency_mismatch,
@@ -160,6 +157,9 @@ std::optional<Problem> Core::why_not_attached(const Stream& stream, const Submit
   return std::nullopt;
 }
 
+void Core::on(Attach& attach, TimePoint now) {
+  Stream* stream = find(attach.stream, attach.principal);
+  std::optional<Problem> problem;
   if (stream == nullptr) {
     problem = no_stream(attach.stream, attach.principal);
   } else if (attach.epoch && *attach.epoch != stream->epoch) {
@@ -170,12 +170,12 @@ std::optional<Problem> Core::why_not_attached(const Stream& stream, const Submit
     problem = too_many_readers(limits_.readers_max);
   }
   if (problem) {
-    stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
-    const Refused refused{*std::move(problem)};
-    return held && stream->waiting.size() < max ? answer(*stream, attach.reply_to, refused)
     const bool held = stream != nullptr && !stream->committed;
     const std::uint32_t max = 2 * limits_.readers_max;
     if (held && stream->waiting.size() >= max) problem = too_many_wait(max);
+    stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
+    const Refused refused{*std::move(problem)};
+    return held && stream->waiting.size() < max ? answer(*stream, attach.reply_to, refused)
                                                 : reply(attach.reply_to, refused);
   }
   const stream::Head head = stream->log->head();
