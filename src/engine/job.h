@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -131,3 +132,8 @@ struct Failed {
 using Event = std::variant<Loading, Ready, Step, JobFailed, Failed>;
 
 }  // namespace seedance::engine
+
+template <>
+struct std::hash<seedance::engine::JobId> {
+  std::size_t operator()(seedance::engine::JobId id) const noexcept { return id.value; }
+};

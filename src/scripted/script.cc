@@ -13,9 +13,10 @@ namespace seedance::scripted {
 namespace {
 
 constexpr std::string_view kKeys =
-    "mode, rate, jitter, prefill, length, context, sequences, seed and fault";
+    "mode, rate, jitter, prefill, step, length, context, sequences, seed and fault";
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 constexpr Duration kPrefillMax = std::chrono::seconds{1};
+constexpr Duration kStepMax = std::chrono::seconds{10};
 constexpr Duration kStallMax = std::chrono::hours{1};
 constexpr double kRateMin = 0.001;
 constexpr double kRateMax = 1e6;
@@ -107,6 +108,7 @@ Result<void> set(Script& script, std::string_view key, std::string_view value) {
   if (key == "rate") return set_rate(script, value);
   if (key == "jitter") return set_number(script.jitter, key, value, 0.0, 1.0);
   if (key == "prefill") return set_time(script.prefill, key, value, kPrefillMax);
+  if (key == "step") return set_time(script.step, key, value, kStepMax);
   if (key == "length") return set_number(script.length, key, value, 1U, 1'000'000'000U);
   if (key == "context") return set_number(script.context, key, value, 2U, 100'000'000U);
   if (key == "sequences") return set_number(script.sequences, key, value, 1U, 1'000'000U);

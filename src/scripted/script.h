@@ -28,6 +28,7 @@ struct Script {
   double rate = 50;   // Tokens per second of each stream; 0 = no pauses.
   double jitter = 0;  // A pause is longer or shorter by up to this share.
   Duration prefill = std::chrono::microseconds{100};  // For each token of the prompt.
+  Duration step{};  // All tokens come at multiples of this time, those of all streams together.
   std::uint32_t length = 200;    // Tokens after which prose ends by itself, end token included.
   std::uint32_t context = 8192;  // Tokens of one sequence.
   std::uint32_t sequences = 64;  // Streams that run at the same time; others wait their turn.
@@ -44,7 +45,7 @@ struct Script {
 // Reads `key=value` items with commas between; keys that are missing keep the
 // defaults above, and an empty text is the default script:
 //
-//   mode=prose rate=50 jitter=0 prefill=100us length=200 context=8192 sequences=64 seed=0
+//   mode=prose rate=50 jitter=0 prefill=100us step=0ms length=200 context=8192 sequences=64 seed=0
 //
 // Times are a number and us, ms or s. Each kind of fault may be given once:
 //

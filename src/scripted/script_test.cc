@@ -11,8 +11,8 @@ using testing::HasSubstr;
 
 TEST(Script, EmptyTextIsTheDocumentedDefault) {
   EXPECT_EQ(parse_script(""), Script{});
-  EXPECT_EQ(parse_script("mode=prose,rate=50,jitter=0,prefill=100us,length=200,context=8192,"
-                         "sequences=64,seed=0"),
+  EXPECT_EQ(parse_script("mode=prose,rate=50,jitter=0,prefill=100us,step=0ms,length=200,"
+                         "context=8192,sequences=64,seed=0"),
             Script{});
 }
 
@@ -21,6 +21,7 @@ TEST(Script, ReadsEveryKey) {
                         .rate = 12.5,
                         .jitter = 0.2,
                         .prefill = 1500us,
+                        .step = 20ms,
                         .length = 3,
                         .context = 64,
                         .sequences = 2,
@@ -28,10 +29,11 @@ TEST(Script, ReadsEveryKey) {
                         .die_at_step = 100,
                         .fail_at_token = 0,
                         .stall = Stall{.token = 5, .time = 300ms}};
-  EXPECT_EQ(parse_script("mode=echo,rate=12.5,jitter=0.2,prefill=1.5ms,length=3,context=64,"
-                         "sequences=2,seed=18446744073709551615,fault=die@100,fault=fail@0,"
-                         "fault=stall@5:0.3s"),
-            expected);
+  EXPECT_EQ(
+      parse_script("mode=echo,rate=12.5,jitter=0.2,prefill=1.5ms,step=20ms,length=3,context=64,"
+                   "sequences=2,seed=18446744073709551615,fault=die@100,fault=fail@0,"
+                   "fault=stall@5:0.3s"),
+      expected);
   EXPECT_EQ(parse_script("rate=0")->rate, 0);
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <iterator>
 
 #include "base/random.h"
 
@@ -60,16 +60,20 @@ void ScriptedEngine::on_command(engine::Command command, TimePoint now) {
 
 void ScriptedEngine::on_time(TimePoint now) {
   if (dead_) return;
-  std::vector<JobId> ready;
-  for (const auto& [due, id] : due_) {
-    if (due > now) break;
-    ready.push_back(id);
+  std::vector<Turn> ready;
+  while (!due_.empty() && due_.begin()->first <= now) {
+    std::ranges::copy_if(due_.begin()->second, std::back_inserter(ready), [this](const Turn& turn) {
+      const auto at = running_.find(turn.job);
+      return at != running_.end() && at->second.turn == turn.turn;
+    });
+    due_.erase(due_.begin());
   }
   if (ready.empty()) return;
   if (++steps_ == script_.die_at_step) return die();
 
   engine::Step step;
-  for (const JobId id : ready) {
+  step.tokens.reserve(ready.size());
+  for (const auto& [id, turn] : ready) {
     const auto at = running_.find(id);
     Running& running = at->second;
     if (running.narrator.said() == script_.fail_at_token) {
@@ -97,7 +101,7 @@ std::optional<engine::Event> ScriptedEngine::next() {
 }
 
 TimePoint ScriptedEngine::deadline() const {
-  return due_.empty() ? kNever : due_.begin()->first;
+  return running_.empty() ? kNever : due_.begin()->first;
 }
 
 void ScriptedEngine::accept(Job job, TimePoint now) {
@@ -174,8 +178,8 @@ void ScriptedEngine::start_waiting(TimePoint now) {
 }
 
 void ScriptedEngine::finish(RunningJobs::iterator at) {
-  due_.erase({at->second.due, at->first});
   running_.erase(at);
+  if (running_.empty()) due_.clear();
 }
 
 void ScriptedEngine::fail(JobId id, Generation gen, Problem problem) {
@@ -222,11 +226,18 @@ Duration ScriptedEngine::pause_before(const Running& running) const {
   return Duration{std::llround(1e9 / script_.rate * (1 + script_.jitter * swing))};
 }
 
+// As engines that batch: a step is for all.
+TimePoint ScriptedEngine::at_step(TimePoint due) const {
+  if (script_.step == Duration{}) return due;
+  const Duration late = due.time_since_epoch() % script_.step;
+  return late == Duration{} ? due : due - late + script_.step;
+}
+
 void ScriptedEngine::set_due(Running& running, TimePoint due) {
-  due_.erase({running.due, running.job.id});
   if (script_.stall && script_.stall->token == running.narrator.said()) due += script_.stall->time;
-  running.due = due;
-  due_.emplace(running.due, running.job.id);
+  running.due = at_step(due);
+  running.turn = ++turns_;
+  due_[running.due].push_back({running.job.id, running.turn});
 }
 
 }  // namespace seedance::scripted

@@ -5,8 +5,8 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
-#include <utility>
+#include <unordered_map>
+#include <vector>
 
 #include "base/time.h"
 #include "engine/job.h"
@@ -64,9 +64,14 @@ class ScriptedEngine {
     std::uint64_t pace;  // What its pauses are drawn from.
     TimePoint started;
     TimePoint due;
+    std::uint64_t turn = 0;  // Which entry of the due ones is its own.
     bool first = true;
   };
-  using RunningJobs = std::map<engine::JobId, Running>;
+  struct Turn {
+    engine::JobId job;
+    std::uint64_t turn = 0;
+  };
+  using RunningJobs = std::unordered_map<engine::JobId, Running>;
 
   void accept(engine::Job job, TimePoint now);
   bool overtaken(const engine::Job& job) const;
@@ -80,12 +85,14 @@ class ScriptedEngine {
   engine::StepToken say(Running& running, TimePoint now) const;
   engine::JobEnd end_of(const Running& running, TokenId token) const;
   Duration pause_before(const Running& running) const;
+  TimePoint at_step(TimePoint due) const;
   void set_due(Running& running, TimePoint due);
 
   const Script script_;
   const Vocabulary vocabulary_;
   RunningJobs running_;
-  std::set<std::pair<TimePoint, engine::JobId>> due_;  // Of the running jobs.
+  std::map<TimePoint, std::vector<Turn>> due_;  // Some are of jobs that ended or wait for another.
+  std::uint64_t turns_ = 0;
   std::deque<engine::Job> waiting_;
   std::deque<engine::Event> events_;
   std::uint64_t steps_ = 0;

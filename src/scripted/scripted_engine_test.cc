@@ -165,6 +165,33 @@ TEST(ScriptedEngine, PutsWhatIsDueTogetherIntoOneStep) {
   EXPECT_EQ(world.steps, 10);
 }
 
+// As engines do that compute in batches.
+TEST(ScriptedEngine, AStepIsForAllThatAreDueUntilIt) {
+  World world{{.rate = 20, .prefill = {}, .step = 50ms}};
+  world.now += 1ms;
+  world.command(job(1, 3));
+  world.now += 7ms;
+  world.command(job(2, 3));
+  world.run();
+  EXPECT_EQ(world.steps, 3);
+  for (const TimePoint time : world.times) EXPECT_EQ(time.time_since_epoch() % 50ms, Duration{});
+}
+
+// One that was replaced or cancelled has no turn left.
+TEST(ScriptedEngine, NoTurnOutlivesItsJob) {
+  World world{{.rate = 0, .prefill = {}}};
+  world.command(job(1, 2));
+  Job newer = job(1, 2);
+  newer.gen = {2};
+  world.command(newer);
+  EXPECT_EQ(world.engine.deadline(), kBegin);
+  world.engine.on_time(world.now);
+  world.drain();
+  EXPECT_EQ(world.tokens.size(), 1U);
+  world.command(Cancel{.id = {1}, .gen = {2}});
+  EXPECT_EQ(world.engine.deadline(), kNever);
+}
+
 TEST(ScriptedEngine, JitterIsDeterministicAndBounded) {
   World one{{.rate = 100, .jitter = 0.5, .length = 100}};
   World two{{.rate = 100, .jitter = 0.5, .length = 100}};
