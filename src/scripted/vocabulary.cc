@@ -119,19 +119,20 @@ void Vocabulary::add_piece(std::string_view piece) {
   if (piece.size() < 2 || tokens_.contains(piece)) return;
   tokens_.emplace(piece, TokenId{static_cast<std::int32_t>(ready_.pieces.size())});
   ready_.pieces.add(piece, PieceKind::text);
-  piece_bytes_max_ = std::max(piece_bytes_max_, piece.size());
+  std::size_t& longest = longest_.at(static_cast<unsigned char>(piece.front()));
+  longest = std::max(longest, piece.size());
 }
 
 std::vector<TokenId> Vocabulary::encode(std::string_view text) const {
   std::vector<TokenId> tokens;
   while (!text.empty()) {
-    std::size_t size = std::min(piece_bytes_max_, text.size());
+    const auto byte = static_cast<unsigned char>(text.front());
+    std::size_t size = std::clamp<std::size_t>(longest_.at(byte), 1, text.size());
     auto found = tokens_.end();
     for (; size > 1; --size) {
       found = tokens_.find(text.substr(0, size));
       if (found != tokens_.end()) break;
     }
-    const auto byte = static_cast<unsigned char>(text.front());
     tokens.push_back(found != tokens_.end() ? found->second : TokenId{byte});
     text.remove_prefix(size);
   }

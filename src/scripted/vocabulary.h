@@ -1,10 +1,13 @@
 // The vocabulary of the scripted engine.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/id.h"
@@ -47,9 +50,17 @@ class Vocabulary {
   void add_word(std::string_view word);
   void add_piece(std::string_view piece);
 
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
   text::VocabularyReady ready_;
-  std::map<std::string, TokenId, std::less<>> tokens_;  // Of pieces longer than a byte.
-  std::size_t piece_bytes_max_ = 1;
+  // Of pieces longer than a byte; and how long those are at most that begin with a byte.
+  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> tokens_;
+  std::array<std::size_t, 256> longest_{};
 };
 
 }  // namespace seedance::scripted
