@@ -173,7 +173,7 @@ ChatSseView::ChatSseView(const AnswerHead& head, const ChatOptions& options, Bod
                      .include_usage = options.include_usage}),
       framing_(framing),
       pieces_(head.pieces),
-      logprobs_(options.logprobs) {}
+      logprobs_(options.logprobs && head.pieces != nullptr) {}
 
 Rendered ChatSseView::render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
                              std::size_t bytes_max) const {
@@ -241,7 +241,7 @@ HttpAnswer chat_answer(const AnswerHead& head, const ChatOptions& options,
   json.key("choices").begin_array().begin_object().field("index", 0).key("message");
   json.begin_object().field("role", "assistant").field("content", text);
   json.key("refusal").null().end_object().key("logprobs");
-  if (options.logprobs) {
+  if (options.logprobs && head.pieces != nullptr) {
     append_logprobs(json, *head.pieces, log, {}, end);
   } else {
     json.null();

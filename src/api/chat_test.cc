@@ -428,6 +428,22 @@ TEST(ChatSseView, TellsLogprobsOfAllButTheEndToken) {
                          R"({"token":"Hi","logprob":-8,"bytes":[72,105]}]})"));
 }
 
+// As of a stream that was recovered before the model's vocabulary is there.
+TEST(ChatSseView, LeavesLogprobsOutWithoutNamesForTokens) {
+  TestStream stream{true};
+  stream.add("Hi");
+  stream.end(stream::FinishReason::stop);
+  stream.pieces.reset();
+  const Client client = read(render_all(stream, {.logprobs = true}), BodyFraming::until_close);
+  EXPECT_EQ(client.text, "Hi");
+  EXPECT_TRUE(client.logprobs.empty());
+  EXPECT_EQ(client.dones, 1);
+  const HttpAnswer answer =
+      chat_answer(AnswerHead{stream.accepted()}, {.logprobs = true}, stream.log);
+  const auto body = boost::json::parse(answer.body);
+  EXPECT_TRUE(body.at("choices").at(0).at("logprobs").is_null());
+}
+
 TEST(ChatAnswer, HoldsTheWholeText) {
   TestStream stream;
   for (std::size_t i = 0; i < 50; ++i) add_awkward(stream, i);

@@ -167,7 +167,7 @@ CompletionSseView::CompletionSseView(const AnswerHead& head, const CompletionOpt
                      .include_usage = options.include_usage}),
       framing_(framing),
       pieces_(head.pieces),
-      logprobs_(options.logprobs) {}
+      logprobs_(options.logprobs && head.pieces != nullptr) {}
 
 Rendered CompletionSseView::render(const stream::TokenLog& log, stream::Cursor& cursor,
                                    std::string& out, std::size_t bytes_max) {
@@ -220,7 +220,7 @@ HttpAnswer completion_answer(const AnswerHead& head, const CompletionOptions& op
   append_head(json, head, "cmpl-", "text_completion");
   json.key("choices").begin_array().begin_object().field("index", 0).field("text", text);
   json.key("logprobs");
-  if (options.logprobs) {
+  if (options.logprobs && head.pieces != nullptr) {
     CharacterCount characters;
     append_logprobs(json, *head.pieces, log, {}, end, characters);
   } else {

@@ -220,6 +220,27 @@ TEST(CompletionAnswer, HasLogprobsInTheLegacyShape) {
   EXPECT_EQ(logprobs.at("top_logprobs").at(3).at("!").to_number<double>(), -0.75);
 }
 
+// As of a stream that was recovered before the model's vocabulary is there.
+TEST(CompletionAnswer, LeavesLogprobsOutWithoutNamesForTokens) {
+  TestStream stream{true};
+  stream.add("Hi");
+  stream.end(stream::FinishReason::stop);
+  stream.pieces.reset();
+  const AnswerHead head{stream.accepted()};
+  const auto body =
+      boost::json::parse(completion_answer(head, {.logprobs = true}, stream.log).body);
+  EXPECT_TRUE(body.at("choices").at(0).at("logprobs").is_null());
+  CompletionSseView view{head, {.logprobs = true}, BodyFraming::until_close};
+  stream::Cursor cursor;
+  std::string events_body;
+  view.render(stream.log, cursor, events_body, kMuch);
+  Client client;
+  for (const Event& event : events(events_body)) client.on_event(event);
+  EXPECT_EQ(client.text, "Hi");
+  EXPECT_TRUE(client.text_offsets.empty());
+  EXPECT_EQ(client.dones, 1);
+}
+
 TEST(CompletionAnswer, GivesAFailureItsStatus) {
   TestStream stream;
   stream.end(stream::FinishReason::cancelled);

@@ -51,7 +51,7 @@ struct AnswerHead {
   std::string model;
   WallTime created;
   std::uint32_t prompt_tokens = 0;
-  // Shared with the model's other streams, for logprobs.
+  // Shared with the model's other streams, for logprobs, which are left out without it.
   std::shared_ptr<const text::PieceTable> pieces;
 
   explicit AnswerHead(const core::Accepted& accepted);

@@ -223,8 +223,7 @@ void HttpSession::on_resumed(const core::Resumed& resumed, TimePoint now) {
     context_.give_up(reply_to());
     return complete(now);
   }
-  // Without pieces there is no name for a token.
-  const bool logprobs = stream.log->with_logprobs() && stream.pieces;
+  const bool logprobs = stream.log->with_logprobs();
   switch (query.as.value_or(stream.surface)) {
     case core::Surface::native:
       answer_->view.emplace<api::NativeSseView>(resumed, query.with, framing);

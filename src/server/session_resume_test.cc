@@ -412,6 +412,28 @@ TEST_F(HttpResumeTest, AKeyIsReadFromItsHeader) {
   EXPECT_EQ(counters_.resumes[static_cast<std::size_t>(ResumeCause::key)].value(), 1U);
 }
 
+// A stream that was recovered, before the vocabulary of its model is there.
+TEST_F(HttpResumeTest, AStreamWhoseTokensHaveNoNamesIsShownWithoutLogprobs) {
+  log_ = std::make_shared<stream::TokenLog>(true);
+  const stream::TokenLogprobs logprobs{-1, {}};
+  log_->append({1}, "word ", kNow, &logprobs);
+  log_->commit();
+  end();
+  core::Accepted there = accepted(kOther);
+  there.attached = true;
+  there.pieces = nullptr;
+  for (const bool stream : {false, true}) {
+    ask("Idempotency-Key: k\r\n", stream, R"(,"logprobs":1)");
+    reply(session_, told_only<core::Submit>().reply_to, there);
+    EXPECT_THAT(render(session_, kNow), HasSubstr(R"("text":"word ","logprobs":null)"));
+  }
+  get_stream("?as=chat");
+  core::Resumed answer = resumed(kOther, {});
+  answer.stream.pieces = nullptr;
+  reply(session_, told_only<core::Attach>().reply_to, answer);
+  EXPECT_THAT(render(session_, kNow), HasSubstr(R"("content":"word "},"logprobs":null)"));
+}
+
 TEST_F(HttpResumeTest, AKeyThatIsNoneIsRefused) {
   for (const std::string& key : {std::string{}, std::string(257, 'k'), std::string{"\xC3\xA9"}}) {
     ask(fmt::format("Idempotency-Key: {}\r\n", key));

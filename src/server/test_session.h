@@ -173,8 +173,8 @@ class HttpSessionTest : public SessionTest {
   void send(std::string bytes) {
     session_.on_input(std::as_writable_bytes(std::span{bytes}), kNow);
   }
-  void ask(std::string_view more_headers = "", bool stream = true) {
-    const std::string body = fmt::format(R"({{"prompt":"x","stream":{}}})", stream);
+  void ask(std::string_view more_headers = "", bool stream = true, std::string_view fields = "") {
+    const std::string body = fmt::format(R"({{"prompt":"x","stream":{}{}}})", stream, fields);
     send(
         fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n{}"
                     "Content-Length: {}\r\n\r\n{}",
