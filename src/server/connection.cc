@@ -81,9 +81,7 @@ void Connection::read(Scratch& scratch, TimePoint now) {
     if (handshake_by_ != kNever) on_handshake(now);
     if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
     if (moved.flow == Flow::blocked && !hung_up_) readable_ = false;
-    if (auto upgrade = session_->take_upgrade(); upgrade.session) {
-      take_over(std::move(upgrade), now);
-    }
+    upgrade(now);
     if (ended_) session_->on_end(now);
   }
   // Whoever does not read its answer will not be read either; that the peer is
@@ -107,9 +105,12 @@ void Connection::on_handshake(TimePoint now) {
   if (!channel_.flush()) block(now);
 }
 
-void Connection::take_over(Session::Upgrade upgrade, TimePoint now) {
+void Connection::upgrade(TimePoint now) {
+  Session::Upgrade upgrade = session_->take_upgrade();
+  if (!upgrade.session) return;
   unsent_ += upgrade.response;
   session_ = std::move(upgrade.session);
+  if (blocked_) session_->on_blocked(now);
   if (!upgrade.rest.empty()) {
     session_->on_input(std::as_writable_bytes(std::span{upgrade.rest}), now);
   }
@@ -149,6 +150,7 @@ bool Connection::send_once(Rendering& out, TimePoint now) {
     block(now);
   }
   session_->on_sent(now);
+  upgrade(now);  // It may have come behind a request whose answer is now sent.
   return !blocked_;
 }
 

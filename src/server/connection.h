@@ -65,8 +65,9 @@ class Connection {
   void on_writable(TimePoint now);
   void read(Scratch& scratch, TimePoint now);
   void on_handshake(TimePoint now);
-  void take_over(Session::Upgrade upgrade, TimePoint now);
+  void upgrade(TimePoint now);
   bool send_once(Rendering& out, TimePoint now);
+  void end_as_asked(bool more);
   void block(TimePoint now);
   void keep(Rendering& out, std::size_t sent);
   void close();

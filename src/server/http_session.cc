@@ -165,7 +165,10 @@ HttpSession::Ending HttpSession::ending() const {
 }
 
 Session::Upgrade HttpSession::take_upgrade() {
-  if (upgrade_.session) upgrade_.rest = std::exchange(input_, {});
+  if (upgrade_.session) {
+    upgrade_.response.insert(0, std::exchange(output_, {}));  // Of the requests before it.
+    upgrade_.rest = std::exchange(input_, {});
+  }
   return std::exchange(upgrade_, {});
 }
 

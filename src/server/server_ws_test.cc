@@ -176,6 +176,32 @@ TEST(ServerWsCancel, WorksForAQueuedStreamAndByStreamId) {
   EXPECT_EQ(other.message().at("type"), "PONG");
 }
 
+constexpr std::string_view kUpgrade =
+    "GET /ws/inference HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n"
+    "Sec-WebSocket-Protocol: seedance.v2+json\r\n\r\n";
+
+// Everything at once: the answer to what came before it must not be lost, nor
+// what comes behind it.
+TEST_F(ServerWs, AnUpgradeMayBeBehindOtherRequests) {
+  const std::string completion = R"({"prompt":"one two","max_tokens":50})";
+  const std::string asked = fmt::format(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{}",
+      completion.size(), completion);
+  std::string ping;
+  wire::append_masked_frame(ping, wire::Opcode::text, wire::Fin::yes, R"({"type":"PING","ts":9})",
+                            {});
+  for (const std::string& before :
+       {std::string{"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"}, asked}) {
+    TestClient client{server_.port()};
+    client.send(before + std::string{kUpgrade} + ping);
+    EXPECT_EQ(client.response().status, 200);
+    EXPECT_THAT(client.read_until("\r\n\r\n"), testing::StartsWith("HTTP/1.1 101 "));
+    EXPECT_THAT(client.read_until("}"), HasSubstr(R"("ts":9)"));
+  }
+}
+
 TEST(ServerWsLimits, StreamsPerConnection) {
   ServerConfig config;
   config.limits.streams_per_connection_max = 1;

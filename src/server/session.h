@@ -51,7 +51,7 @@ class Session {
   // The session that takes over, and what came in behind the upgrade.
   struct Upgrade {
     std::unique_ptr<Session> session;
-    std::string response;  // To be sent first.
+    std::string response;  // To be sent first, behind answers that were not sent yet.
     std::string rest;
   };
 
