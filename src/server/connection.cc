@@ -73,10 +73,11 @@ TimePoint Connection::deadline() const {
 }
 
 void Connection::read(Scratch& scratch, TimePoint now) {
-  while (readable_ && !ended_ && session_->wants_input()) {
-    const std::span input{scratch.input.get(), Scratch::kReadBytes};
+  while (readable_ && !ended_ && to_read_ > 0 && session_->wants_input()) {
+    const std::span input{scratch.input.get(), std::min(to_read_, Scratch::kReadBytes)};
     const io::Moved moved = channel_.receive(input);
     counters_->bytes_received.add(moved.bytes);
+    to_read_ -= moved.bytes;
     if (moved.flow == Flow::closed) ended_ = true;
     if (handshake_by_ != kNever) on_handshake(now);
     if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
@@ -116,22 +117,31 @@ void Connection::upgrade(TimePoint now) {
   }
 }
 
-void Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
+bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
   Rendering& out = scratch.output;
-  while (!closed_ && !blocked_) {
-    read(scratch, now);
+  read(scratch, now);
+  bool more = !closed_ && !blocked_;
+  for (std::size_t sent = 0; more && sent < kTurnBytes; sent += out.bytes.size()) {
     out.clear();
     out.bytes += unsent_;
     if (!unsent_.empty()) std::string{}.swap(unsent_);  // Idle, it owns no buffer.
     out.fixed = out.bytes.size();
     if (!half_closed_) session_->render(out, bytes_max, now);
-    if (out.bytes.empty() || !send_once(out, now)) break;
+    more = !out.bytes.empty() && send_once(out, now);
+    if (more) read(scratch, now);
+    more = more && !blocked_;
   }
-  if (closed_) return;
-  if (session_->ending() == Session::Ending::drop) return close();
-  if (!unsent_.empty() || blocked_) return;
-  if (session_->ending() == Session::Ending::close) return close();
-  if (session_->ending() == Session::Ending::half_close && !std::exchange(half_closed_, true)) {
+  const bool unread = std::exchange(to_read_, kTurnBytes) == 0;
+  if (!closed_) end_as_asked(more);
+  return !closed_ && (more || unread);
+}
+
+void Connection::end_as_asked(bool more) {
+  const Session::Ending ending = session_->ending();
+  if (ending == Session::Ending::drop) return close();
+  if (more || blocked_ || !unsent_.empty()) return;
+  if (ending == Session::Ending::close) return close();
+  if (ending == Session::Ending::half_close && !std::exchange(half_closed_, true)) {
     channel_.shutdown_send();
   }
 }

@@ -33,6 +33,9 @@ struct ConnectionOptions {
 // Belongs to the thread of its edge, which calls flush() after everything else.
 class Connection {
  public:
+  // About what it reads, and what it sends, before the others of its edge have their turn.
+  static constexpr std::size_t kTurnBytes = 2 * Scratch::kReadBytes;
+
   Connection(ConnectionId id, io::Fd socket, std::unique_ptr<Session> session,
              const ConnectionOptions& options, Counters& counters, TimePoint now);
   ~Connection();
@@ -48,8 +51,9 @@ class Connection {
   TimePoint deadline() const;
 
   // Reads what the session did not want before, renders and sends until there
-  // is nothing left or the socket is full.
-  void flush(Scratch& scratch, std::size_t bytes_max, TimePoint now);
+  // is nothing left, the socket is full or its turn is over. Ends the turn; true
+  // when there may be more to do in the next one.
+  bool flush(Scratch& scratch, std::size_t bytes_max, TimePoint now);
 
   // Closes now and says why: the kernel takes the last words of a peer that is behind.
   void part(Session::Farewell why, TimePoint now);
@@ -80,9 +84,10 @@ class Connection {
   TimePoint handshake_by_ = kNever;
   std::string unsent_;  // The rest of what the channel took in part.
   io::Channel channel_;
-  bool readable_ = false;  // There may be more to read.
-  bool hung_up_ = false;   // The poller says that the peer sends no more.
-  bool ended_ = false;     // The session knows.
+  std::size_t to_read_ = kTurnBytes;  // In this turn.
+  bool readable_ = false;             // There may be more to read.
+  bool hung_up_ = false;              // The poller says that the peer sends no more.
+  bool ended_ = false;                // The session knows.
   bool blocked_ = false;
   bool half_closed_ = false;
   bool closed_ = false;

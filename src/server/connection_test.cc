@@ -30,6 +30,7 @@ struct Trace {
   int gone = 0;
   std::optional<Session::Farewell> farewell;
   Session::Ending ending = Session::Ending::open;
+  const io::Fd* peer = nullptr;  // Reads at once what is sent, when there is one.
 };
 
 std::string frame_of(std::uint64_t number) {
@@ -68,7 +69,11 @@ class FrameSession final : public Session {
     trace_.cursor = frame.before;
     ++trace_.taken_back;
   }
-  void on_sent(TimePoint) override {}
+  void on_sent(TimePoint) override {
+    std::array<std::byte, 65536> buffer;
+    while (trace_.peer != nullptr && io::receive(*trace_.peer, buffer).bytes > 0) {
+    }
+  }
   Ending ending() const override { return trace_.ending; }
   void on_gone() override { ++trace_.gone; }
   Upgrade take_upgrade() override { return {}; }
@@ -88,7 +93,11 @@ class ConnectionTest : public testing::Test {
                                                ConnectionOptions{}, counters_, kNow);
   }
 
-  void flush() { connection_->flush(scratch_, std::size_t{64} << 10, kNow); }
+  bool turn() { return connection_->flush(scratch_, std::size_t{64} << 10, kNow); }
+  void flush() {
+    while (turn()) {
+    }
+  }
   void ready(io::Ready ready) { connection_->on_ready(ready, scratch_, kNow); }
 
   // What the peer gets when it reads all there is.
@@ -234,6 +243,41 @@ TEST_F(ConnectionTest, ClosesWhenAllIsSentOrAtOnce) {
   flush();
   EXPECT_TRUE(connection_->closed());
   EXPECT_EQ(trace_.gone, 1);
+}
+
+// Whoever sends or takes without end must not keep the others waiting.
+TEST_F(ConnectionTest, ReadsNoMoreThanATurnAtOnce) {
+  const std::string bytes(4 * Connection::kTurnBytes, 'x');
+  const std::size_t sent = io::send(peer_, bytes).bytes;
+  ASSERT_GT(sent, Connection::kTurnBytes);
+  ready({.token = {1}, .readable = true});
+  EXPECT_EQ(trace_.input.size(), Connection::kTurnBytes);
+  EXPECT_TRUE(turn());
+  EXPECT_EQ(trace_.input.size(), Connection::kTurnBytes);
+  flush();
+  EXPECT_EQ(trace_.input.size(), sent);
+}
+
+TEST_F(ConnectionTest, SendsNoMoreThanATurnAtOnce) {
+  trace_.log_end = kEndless;
+  trace_.peer = &peer_;
+  EXPECT_TRUE(turn());
+  EXPECT_GE(trace_.cursor.next.value * kFrameBytes, Connection::kTurnBytes);
+  EXPECT_LE(trace_.cursor.next.value * kFrameBytes, 2 * Connection::kTurnBytes);
+  trace_.log_end = trace_.cursor.next.value + 1;
+  EXPECT_FALSE(turn());
+  EXPECT_EQ(trace_.cursor.next.value, trace_.log_end);
+}
+
+TEST_F(ConnectionTest, ATurnThatIsOverClosesNothingThatIsNotSent) {
+  trace_.log_end = 1000;
+  trace_.peer = &peer_;
+  trace_.ending = Session::Ending::close;
+  EXPECT_TRUE(turn());
+  EXPECT_FALSE(connection_->closed());
+  flush();
+  EXPECT_EQ(trace_.cursor.next.value, trace_.log_end);
+  EXPECT_TRUE(connection_->closed());
 }
 
 TEST_F(ConnectionTest, HalfClosesAndGoesOnReading) {

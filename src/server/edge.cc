@@ -17,6 +17,7 @@ constexpr io::Token kInboxToken{0};
 constexpr std::uint64_t kFirstListener = 1;
 constexpr std::uint64_t kFirstConnection = kFirstListener + io::kListenFdsMax;
 constexpr Duration kAcceptAgain = std::chrono::milliseconds{100};
+constexpr int kAcceptsMax = 64;  // Before those that are here have their turn.
 
 std::string too_many_answer() {
   const api::HttpAnswer answer =
@@ -62,7 +63,8 @@ Edge::Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
 
 void Edge::run() {
   while (!finishing_ || (!connections_.empty() && io::now() < finish_by_)) {
-    const auto events = poller_.wait(std::min({deadlines_.next(), accept_at_, finish_by_}));
+    const TimePoint until = std::min({deadlines_.next(), accept_at_, finish_by_});
+    const auto events = poller_.wait(listed_.empty() ? until : TimePoint{});
     const TimePoint now = io::now();
     for (const io::Ready& ready : events) on_ready(ready, now);
     expire(now);
@@ -149,10 +151,14 @@ void Edge::on(ReloadEdge& reload, TimePoint) {
 }
 
 void Edge::accept(const io::Listener& listener, TimePoint now) {
-  while (!finishing_ && !context_->draining) {
+  for (int accepts = 0; !finishing_ && !context_->draining; ++accepts) {
+    if (accepts == kAcceptsMax) {
+      accept_at_ = now;
+      return;
+    }
     auto socket = listener.accept();
     if (!socket) {
-      accept_at_ = now + kAcceptAgain;
+      accept_at_ = std::min(accept_at_, now + kAcceptAgain);
       return;
     }
     if (!*socket) return;
@@ -189,16 +195,18 @@ void Edge::expire(TimePoint now) {
 }
 
 void Edge::flush(TimePoint now) {
-  for (Connection* connection : listed_) {
+  std::swap(listed_, flushing_);
+  for (Connection* connection : flushing_) {
     connection->listed = false;
-    connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
+    const bool more = connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
     if (connection->closed()) {
       connections_.erase(connection->id());
-    } else {
-      schedule(*connection, now);
+      continue;
     }
+    schedule(*connection, now);
+    if (more) list(*connection);
   }
-  listed_.clear();
+  flushing_.clear();
 }
 
 void Edge::list(Connection& connection) {

@@ -38,7 +38,8 @@ using EdgeInbox = io::Mailbox<EdgeMessage>;
 
 // The loop of one edge: sleeps until a socket, the inbox or a deadline has
 // something; lets all of it reach the sessions; then flushes each connection
-// that something happened to, once. run() belongs to one thread.
+// that something happened to, once. Nobody takes more than a turn: what is left
+// then waits for the next round. run() belongs to one thread.
 class Edge {
  public:
   // An edge with listeners deals the connections that it accepts out to `inboxes`
@@ -78,11 +79,12 @@ class Edge {
   Scratch scratch_;
   std::unordered_map<ConnectionId, std::unique_ptr<Connection>> connections_;
   Deadlines deadlines_;
-  std::vector<Connection*> listed_;  // To be flushed.
+  std::vector<Connection*> listed_;    // To be flushed.
+  std::vector<Connection*> flushing_;  // Were listed.
   std::vector<EdgeMessage> messages_;
   std::uint64_t last_connection_;
   std::size_t next_inbox_;
-  TimePoint accept_at_ = kNever;  // No descriptor was free: try again then.
+  TimePoint accept_at_ = kNever;  // More may wait then, or a descriptor be free.
   TimePoint finish_by_ = kNever;
   bool finishing_ = false;
 };

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 
 #include "server/test_client.h"
@@ -264,6 +266,63 @@ TEST(Server, ASignalStopsIt) {
   kill(getpid(), SIGTERM);
   EXPECT_TRUE(server.join());
   pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+}
+
+// Sends without end, from a thread of its own, until the server closes.
+class Flood {
+ public:
+  Flood(TestClient& client, std::string_view bytes)
+      : sender_([&client, bytes] {
+          std::string many;
+          while (many.size() < (std::size_t{1} << 20)) many += bytes;
+          while (send(client.socket().get(), many.data(), many.size(), MSG_NOSIGNAL) > 0) {
+          }
+        }) {}
+
+ private:
+  std::jthread sender_;
+};
+
+// So that the kernel always has more of a flood than one read takes.
+std::vector<io::Listener> deep_listener() {
+  auto listener = io::Listener::open({.host = "127.0.0.1"});
+  const int bytes = 1 << 20;
+  setsockopt(listener->fd().get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+  return only(*std::move(listener));
+}
+
+TEST(Server, AFloodThatNeedsNoAnswersHoldsUpNobody) {
+  ServerConfig config = scripted_config(std::string{kEndless});
+  config.edges = 1;
+  TestServer server{config, deep_listener()};
+  TestWebSocket socket{server.port()};
+  socket.send(kInfer);
+  socket.message("INFER_CHUNK");
+  std::string ack;
+  wire::append_masked_frame(ack, wire::Opcode::text, wire::Fin::yes,
+                            R"({"type":"ACK","id":"a","seq":1})", {});
+  const Flood flood{socket.client(), ack};
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(TestClient{server.port()}.get("/healthz").status, 200);
+  socket.message("INFER_CHUNK");  // Nor itself.
+  server.server().stop();
+  server.server().stop();
+  EXPECT_TRUE(server.join());
+}
+
+TEST(Server, AFloodOfRequestsHoldsUpNobody) {
+  ServerConfig config = scripted_config("rate=0");
+  config.edges = 1;
+  TestServer server{config, deep_listener()};
+  TestClient client{server.port()};
+  const Flood flood{client, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"};
+  const std::jthread reader{[&] {
+    std::array<char, 65536> bytes{};
+    while (recv(client.socket().get(), bytes.data(), bytes.size(), 0) > 0) {
+    }
+  }};
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(TestClient{server.port()}.get("/healthz").status, 200);
+  server.server().stop();
+  EXPECT_TRUE(server.join());
 }
 
 TEST(Server, SeveralEdgesShareTheConnections) {
