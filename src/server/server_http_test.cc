@@ -241,6 +241,7 @@ TEST(ServerLimits, RefuseLargeBodiesBeforeTheyCome) {
   const TestResponse got = client.response();
   EXPECT_EQ(got.status, 413);
   EXPECT_EQ(got.error_code(), "payload_too_large");
+  EXPECT_THAT(got.body, HasSubstr("1000 bytes"));
   EXPECT_EQ(client.read(1), "");
 }
 
@@ -251,7 +252,9 @@ TEST(ServerLimits, RefuseManyOrLargeHeaders) {
   TestClient client{server.port()};
   client.send(
       fmt::format("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", std::string(2000, 'x')));
-  EXPECT_EQ(client.response().status, 431);
+  const TestResponse got = client.response();
+  EXPECT_EQ(got.status, 431);
+  EXPECT_THAT(got.body, HasSubstr("2000 bytes"));
   EXPECT_EQ(client.read(1), "");
 }
 

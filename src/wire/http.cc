@@ -104,9 +104,10 @@ class HttpParser::Message final : private http::basic_parser<true> {
       const std::size_t end = newline == std::string_view::npos ? input.size() : newline + 1;
       const std::size_t size = head_.size() + end - taken;
       if (lines_ == 0 && size > limits_->target_bytes_max + kLineBytesBesideTarget) {
-        error = {414, "request target too long"};
+        error = target_too_long();
       } else if (size > limits_->head_bytes_max) {
-        error = {431, "head too big"};
+        error = {431,
+                 "the head may have " + std::to_string(limits_->head_bytes_max) + " bytes at most"};
       } else {
         head_ += input.substr(taken, end - taken);
         taken = end;
@@ -129,7 +130,7 @@ class HttpParser::Message final : private http::basic_parser<true> {
     } else if (lines_ > 0 && (line[0] == ' ' || line[0] == '\t')) {
       error = {400, "folded header"};
     } else if (lines_ > limits_->headers_max) {
-      error = {431, "too many headers"};
+      error = {431, "there may be " + std::to_string(limits_->headers_max) + " headers at most"};
     }
     if (lines_ == 0) line_bytes_ = line.size();
     ++lines_;
@@ -144,9 +145,24 @@ class HttpParser::Message final : private http::basic_parser<true> {
     std::string{}.swap(head_);
     if (error) return;
     left_ = content_length().value_or(0);
-    if (left_ > limits_->body_bytes_max) error = {413, "body too big"};
+    if (!takes(left_)) error = body_too_big();
     place_ = chunked() ? Place::chunk_size : left_ > 0 ? Place::body : Place::end;
     if (place_ == Place::end) wants_continue = false;  // There is no body to wait for.
+  }
+
+  // The limit may be less than it was when the body began.
+  bool takes(std::uint64_t more) const {
+    const std::size_t max = limits_->body_bytes_max;
+    return request.body.size() <= max && more <= max - request.body.size();
+  }
+
+  HttpError target_too_long() const {
+    return {414, "the request's target may have " + std::to_string(limits_->target_bytes_max) +
+                     " bytes at most"};
+  }
+
+  HttpError body_too_big() const {
+    return {413, "the body may have " + std::to_string(limits_->body_bytes_max) + " bytes at most"};
   }
 
   // Takes a piece of data or one byte of what surrounds it.
@@ -174,8 +190,8 @@ class HttpParser::Message final : private http::basic_parser<true> {
         if (byte == '\r') return digits_ > 0 && expect('\r', Place::chunk_size_lf);
         return read_digit(byte);
       case Place::chunk_size_lf:
-        if (left_ > limits_->body_bytes_max - request.body.size()) {
-          error = {413, "body too big"};
+        if (!takes(left_)) {
+          error = body_too_big();
           return true;
         }
         return expect('\n', left_ > 0 ? Place::chunk_data : Place::last_cr);
@@ -201,7 +217,7 @@ class HttpParser::Message final : private http::basic_parser<true> {
   }
 
   void refuse(HttpError why, error_code& code) {
-    error = why;
+    error = std::move(why);
     code = http::error::bad_value;
   }
 
@@ -211,7 +227,7 @@ class HttpParser::Message final : private http::basic_parser<true> {
     request.target = target;
     request.http_1_0 = version == 10;
     if (target.size() > limits_->target_bytes_max) {
-      return refuse({414, "request target too long"}, code);
+      return refuse(target_too_long(), code);
     }
     if (target[0] != '/' && target != "*") return refuse({400, "bad request target"}, code);
   }

@@ -56,7 +56,7 @@ struct HttpRequest {
 // to be closed behind the answer.
 struct HttpError {
   int status = 400;
-  std::string_view detail;  // A literal.
+  std::string detail;
 
   friend bool operator==(const HttpError&, const HttpError&) = default;
 };

@@ -233,6 +233,17 @@ TEST(HttpParser, CapsTheBodyBeforeItComes) {
   EXPECT_EQ(status_of(chunked("5\r\n01234\r\n6\r\n"), limits), 413);
 }
 
+// As an owner does that reads its settings again.
+TEST(HttpParser, RefusesABodyThatALoweredLimitCatchesInTheMiddle) {
+  HttpLimits limits;
+  HttpParser parser{limits};
+  parser.on_input(as_bytes(chunked("5\r\n01234\r\n")));
+  limits.body_bytes_max = 4;
+  parser.on_input(as_bytes("1\r\n"));
+  ASSERT_TRUE(parser.error());
+  EXPECT_EQ(parser.error()->status, 413);
+}
+
 TEST(HttpParser, StaysRefused) {
   HttpParser parser{kLimits};
   parser.on_input(as_bytes("bad\n"));

@@ -247,6 +247,19 @@ TEST(WsConnection, RefusesAMessageOverTheLimitAtItsHeader) {
                  1009, limits);
 }
 
+// As an owner does that reads its settings again.
+TEST(WsConnection, RefusesAMessageThatALoweredLimitCatchesInTheMiddle) {
+  for (const std::string& more : {frame(Opcode::continuation, "x"),
+                                  "\x80\xFF\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"
+                                  "abcd"s}) {
+    WsLimits limits;
+    Server server{limits};
+    EXPECT_EQ(feed(server, frame(Opcode::binary, std::string(60, 'x'), Fin::no)), Events{});
+    limits.message_bytes_max = 50;
+    EXPECT_EQ(feed(server, more), Events{"closed 1009 message too big"});
+  }
+}
+
 TEST(WsConnection, CapsFragmentsEvenEmptyOnes) {
   WsLimits limits;
   limits.fragments_max = 4;

@@ -68,7 +68,7 @@ std::ptrdiff_t count(const HttpRequest& request, std::string_view name) {
 }
 
 std::unexpected<HttpError> refuse(int status, std::string_view detail) {
-  return std::unexpected(HttpError{status, detail});
+  return std::unexpected(HttpError{status, std::string{detail}});
 }
 
 // The first protocol offered that is supported; empty if there is none.
