@@ -315,6 +315,8 @@ void HttpSession::refuse_with(int status, std::string message,
 }
 
 void HttpSession::refuse_and_close(int status, std::string message, TimePoint now) {
+  if (!head_seen_) begin_answer({});  // Nothing is known of the request.
+  keep_alive_ = false;
   refuse_with(status, std::move(message));
   state_ = State::refused;
   deadline_ = now + kLinger;

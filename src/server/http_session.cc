@@ -50,8 +50,7 @@ std::size_t HttpSession::parse(Bytes bytes, TimePoint now) {
   const std::size_t taken = parser_.on_input(bytes);
   if (!started) deadline_ = now + context_.config.limits.header_timeout;
   if (const auto& error = parser_.error()) {
-    keep_alive_ = false;
-    refuse_and_close(error->status, std::string{error->detail}, now);
+    refuse_and_close(error->status, error->detail, now);
   } else if (parser_.complete()) {
     head_seen_ = false;
     on_request(parser_.take(), now);
@@ -112,7 +111,6 @@ void HttpSession::on_time(TimePoint now) {
   } else if (now < deadline_) {
     return;
   } else if (state_ == State::reading && parser_.started()) {
-    keep_alive_ = false;
     refuse_and_close(408, "the request took too long to arrive", now);
   } else if (state_ == State::reading) {
     state_ = State::finished;

@@ -125,6 +125,16 @@ TEST_F(ServerHttp, AnswersHeadWithoutABody) {
   EXPECT_EQ(client_.get("/healthz").body, "ok\n");
 }
 
+TEST_F(ServerHttp, ARefusalIsOfNoOtherRequest) {
+  client_.send("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\ngarbage\r\n\r\n");
+  client_.response(false);
+  const TestResponse refused = client_.response();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.error_code(), "invalid_request");
+  EXPECT_EQ(server_.metric(R"(seedance_http_requests_total{route="page",status="4xx"})"), 0);
+  EXPECT_EQ(server_.metric(R"(seedance_http_requests_total{route="unknown",status="4xx"})"), 1);
+}
+
 TEST_F(ServerHttp, AnswersPipelinedRequestsInOrder) {
   const std::string body = chat(R"(,"stream":true)");
   std::string requests = fmt::format(
