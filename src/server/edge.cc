@@ -164,8 +164,7 @@ void Edge::accept(const io::Listener& listener, TimePoint now) {
     if (!*socket) return;
     Counters& counters = context_->counters;
     if (counters.connections_open.value() >= context_->config.limits.connections_max) {
-      counters.connections_refused.add();
-      (void)io::send(**socket, too_many_answer());
+      refuse(**socket);
       continue;
     }
     counters.connections_accepted.add();
@@ -178,6 +177,15 @@ void Edge::accept(const io::Listener& listener, TimePoint now) {
       inbox.post(std::move(accepted));
     }
   }
+}
+
+// Takes what has come first: a socket that is closed before it was read is reset,
+// and the answer may be lost.
+void Edge::refuse(const io::Fd& socket) {
+  context_->counters.connections_refused.add();
+  (void)io::receive(socket, std::span{scratch_.input.get(), Scratch::kReadBytes});
+  (void)io::send(socket, too_many_answer());
+  io::shutdown_send(socket);
 }
 
 void Edge::expire(TimePoint now) {

@@ -65,6 +65,7 @@ class Edge {
   void on(FinishEdge& finish, TimePoint now);
   void on(ReloadEdge& reload, TimePoint now);
   void accept(const io::Listener& listener, TimePoint now);
+  void refuse(const io::Fd& socket);
   void expire(TimePoint now);
   void flush(TimePoint now);
   void list(Connection& connection);

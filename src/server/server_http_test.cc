@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <array>
+
 #include "server/page.h"
 #include "server/test_client.h"
 
@@ -289,6 +291,24 @@ TEST(ServerLimits, CloseConnectionsThatSayNothing) {
   TestClient client{server.port()};
   EXPECT_EQ(client.get("/healthz").status, 200);
   EXPECT_EQ(client.read(1), "");
+}
+
+// The request is there when the connection is refused: no reset may overtake the answer.
+TEST(ServerLimits, WhoIsOneTooManyGetsItsAnswerWhole) {
+  std::vector<io::Listener> listeners;
+  listeners.push_back(*io::Listener::open({.host = "127.0.0.1"}));
+  TestClient first{listeners.front().port()};
+  TestClient second{listeners.front().port()};
+  for (TestClient* client : {&first, &second}) {
+    client->send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+  ServerConfig config = scripted_config("rate=0");
+  config.limits.connections_max = 1;
+  const TestServer server{config, std::move(listeners)};
+  EXPECT_EQ(first.response().status, 200);
+  EXPECT_EQ(second.response().status, 503);
+  std::array<char, 1> more{};
+  EXPECT_EQ(recv(second.socket().get(), more.data(), more.size(), 0), 0);
 }
 
 TEST(ServerLimits, RefuseConnectionsOverTheMaximum) {
