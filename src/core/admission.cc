@@ -198,6 +198,7 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
   if (auto problem = why_full(*stream->model)) return refuse(*stream, *std::move(problem));
   if (stalled_) return refuse(*stream, *stalled_);
   take_prompt(*stream, prompt);
+  if (auto problem = why_too_large(*stream)) return refuse(*stream, *std::move(problem));
   if (auto problem = why_no_space(stream->bytes)) return refuse(*stream, *std::move(problem));
   accept(*stream, now);
 }
@@ -231,22 +232,48 @@ std::uint64_t Core::run_bytes_of(const Stream& stream) {
   return sizeof(TokenId) * stream.prompt.size() + (sizeof(TokenId) + sizeof(float)) * bias.size();
 }
 
-// What the stream may become in the journal at most, about. Its log, if it has one,
-// is written already.
-std::uint64_t Core::bytes_of(const Stream& stream) {
+std::uint64_t Core::bytes_without_tokens(const Stream& stream) {
   constexpr std::uint64_t kFixed = 1024;
+  std::uint64_t texts = stream.principal.tenant.size() + stream.request.key.size();
+  for (const std::string& stop : stream.request.text.stop) {
+    texts += sizeof(std::uint32_t) + stop.size();
+  }
+  return kFixed + texts + run_bytes_of(stream);
+}
+
+// Of each of its tokens, about.
+std::uint64_t Core::token_bytes_of(const Stream& stream) {
   constexpr std::uint64_t kToken = 96;
   constexpr std::uint64_t kLogprob = 8;
   const engine::Sampling& sampling = stream.request.sampling;
-  const std::uint64_t logprobs =
-      sampling.logprobs ? kLogprob * (1 + std::uint64_t{sampling.top_logprobs}) : 0;
+  return kToken + (sampling.logprobs ? kLogprob * (1 + std::uint64_t{sampling.top_logprobs}) : 0);
+}
+
+// What the stream may become in the journal at most, about. Its log, if it has one,
+// is written already.
+std::uint64_t Core::bytes_of(const Stream& stream) {
   const std::uint64_t done = stream.log ? stream.log->appended().value : 0;
-  std::uint64_t texts = stream.principal.tenant.size() + stream.request.key.size();
-  for (const std::string& stop : stream.request.text.stop)
-    texts += sizeof(std::uint32_t) + stop.size();
-  return kFixed + texts + run_bytes_of(stream) +
-         (stream.tokens_max - std::min<std::uint64_t>(done, stream.tokens_max)) *
-             (kToken + logprobs);
+  const std::uint64_t left = stream.tokens_max - std::min<std::uint64_t>(done, stream.tokens_max);
+  return bytes_without_tokens(stream) + left * token_bytes_of(stream);
+}
+
+// The journal copies a stream forward as one record, and has no room but its own.
+std::optional<Problem> Core::why_too_large(const Stream& stream) const {
+  if (!journal_) return std::nullopt;
+  const auto max = std::min<std::uint64_t>(stream::kRecordBytesMax, journal_bytes_max_);
+  const std::uint64_t fixed = bytes_without_tokens(stream);
+  const std::uint64_t tokens = fixed < max ? (max - fixed) / token_bytes_of(stream) : 0;
+  if (stream.tokens_max <= tokens) return std::nullopt;
+  return Problem{.code = ErrorCode::invalid_request,
+                 .message = fmt::format(
+                     "a stream of {} prompt tokens and {} max_tokens can take {} bytes, but "
+                     "the journal holds at most {} of one; ask for at most {} max_tokens, "
+                     "for fewer logprobs or with a shorter prompt",
+                     stream.prompt_tokens, stream.tokens_max, stream.bytes, max, tokens),
+                 .param = "max_tokens",
+                 .numbers = {{"bytes", static_cast<std::int64_t>(stream.bytes)},
+                             {"bytes_max", static_cast<std::int64_t>(max)},
+                             {"max_tokens", static_cast<std::int64_t>(tokens)}}};
 }
 
 std::optional<Problem> Core::why_no_space(std::uint64_t bytes) const {

@@ -154,7 +154,10 @@ class Core {
   std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
   std::optional<Problem> why_full(const Model& model) const;
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
+  std::optional<Problem> why_too_large(const Stream& stream) const;
   std::optional<Problem> why_no_space(std::uint64_t bytes) const;
+  static std::uint64_t bytes_without_tokens(const Stream& stream);
+  static std::uint64_t token_bytes_of(const Stream& stream);
   static std::uint64_t bytes_of(const Stream& stream);
   static std::uint64_t run_bytes_of(const Stream& stream);
   Model* find_model(std::string_view name);

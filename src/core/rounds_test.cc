@@ -77,6 +77,50 @@ INSTANTIATE_TEST_SUITE_P(
         Load{.tokens = 50, .top_logprobs = 20, .acknowledged = true},
         Load{.tokens = 50, .acknowledged = true}));
 
+// A stream is copied forward as one record, and a record has an end.
+TEST(Journalled, RefusesWhatCanNeverBeWritten) {
+  constexpr std::uint32_t kContextTokens = 16'777'216;
+  constexpr engine::Sampling kScored{.logprobs = true, .top_logprobs = 20};
+  Harness h{Disk{}, Writing::at_once, {}, {.bytes_max = std::uint64_t{1} << 40}};
+  h.start(8, kContextTokens);
+  h.submit({.sampling = kScored});
+  h.prepared();
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  const Problem& problem = h.refusals[0];
+  EXPECT_EQ(problem.code, ErrorCode::invalid_request);
+  EXPECT_EQ(problem.param, "max_tokens");
+  ASSERT_THAT(problem.numbers, SizeIs(3));
+  EXPECT_GT(problem.numbers[0].value, stream::kRecordBytesMax);
+  EXPECT_EQ(problem.numbers[1].value, stream::kRecordBytesMax);
+  const auto most = static_cast<std::uint32_t>(problem.numbers[2].value);
+  EXPECT_GT(most, 900'000U);
+  h.run({.sampling = kScored, .max_tokens = most});
+  EXPECT_THAT(h.jobs, SizeIs(1));
+  h.submit({.sampling = kScored, .max_tokens = most + 1});
+  h.prepared();
+  EXPECT_THAT(h.refusals, SizeIs(2));
+  h.submit({.sampling = {.logprobs = true}, .max_tokens = 1});
+  h.prepared(10 * most);
+  h.submit({.max_tokens = 1});  // No number of tokens helps.
+  h.prepared(kContextTokens - 1);
+  EXPECT_THAT(h.jobs, SizeIs(3));
+}
+
+TEST(Journalled, RefusesForGoodWhatTheWholeJournalCannotHold) {
+  Harness h{Disk{}, Writing::at_once, {}, {.bytes_max = 5000}};
+  h.start();
+  h.submit();
+  h.prepared();
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::invalid_request);
+  h.run({.max_tokens = static_cast<std::uint32_t>(h.refusals[0].numbers.at(2).value)});
+  EXPECT_THAT(h.jobs, SizeIs(1));
+  Harness without;
+  without.start(1, 1U << 24);
+  without.run();
+  EXPECT_THAT(without.jobs, SizeIs(1));
+}
+
 TEST(Kept, TakesNoMoreMemoryThanItMayEvenWithoutAJournal) {
   for (const std::uint32_t top_logprobs : {0U, 20U}) {
     Limits limits = kForEver;
