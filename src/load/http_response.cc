@@ -1,0 +1,79 @@
+#include "load/http_response.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <utility>
+
+namespace seedance::loadgen {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+constexpr std::uint32_t kHeadBytesMax = 64U << 10U;
+
+}  // namespace
+
+struct HttpResponseParser::Message {
+  http::response_parser<http::string_body> parser;
+  std::string left;  // Bytes that are no whole line or chunk head yet.
+};
+
+HttpResponseParser::HttpResponseParser() : message_(std::make_unique<Message>()) {
+  message_->parser.eager(true);
+  message_->parser.header_limit(kHeadBytesMax);
+  message_->parser.body_limit(boost::none);  // The owner takes it as it comes.
+}
+HttpResponseParser::~HttpResponseParser() = default;
+HttpResponseParser::HttpResponseParser(HttpResponseParser&&) noexcept = default;
+HttpResponseParser& HttpResponseParser::operator=(HttpResponseParser&&) noexcept = default;
+
+std::size_t HttpResponseParser::on_input(Bytes input) {
+  if (complete() || malformed_ || input.empty()) return 0;
+  started_ = true;
+  std::string& left = message_->left;
+  const std::size_t before = left.size();
+  left += as_text(input);
+  std::size_t used = 0;
+  while (used < left.size() && !complete() && !malformed_) {
+    beast::error_code error;
+    const std::size_t count =
+        message_->parser.put(boost::asio::buffer(left.data() + used, left.size() - used), error);
+    used += count;
+    if (error == http::error::need_more || (!error && count == 0)) break;
+    malformed_ = error.failed();
+  }
+  if (!complete()) {
+    left.erase(0, used);
+    return input.size();
+  }
+  left.clear();
+  return used - before;
+}
+
+void HttpResponseParser::on_end() {
+  if (complete() || malformed_) return;
+  beast::error_code error;
+  if (started_) message_->parser.put_eof(error);
+  malformed_ = !started_ || error.failed() || !complete();
+}
+
+int HttpResponseParser::status() const {
+  if (!message_->parser.is_header_done()) return 0;
+  return static_cast<int>(message_->parser.get().result_int());
+}
+
+std::string HttpResponseParser::take_body() {
+  return std::exchange(message_->parser.get().body(), {});
+}
+
+bool HttpResponseParser::complete() const {
+  return message_->parser.is_done();
+}
+
+bool HttpResponseParser::keep_alive() const {
+  return message_->parser.keep_alive();
+}
+
+}  // namespace seedance::loadgen
