@@ -89,7 +89,7 @@ void append_chunk_json(std::string& out, std::string_view id, ChunkExtras with,
   std::string text;  // Of one token it is short enough to need no allocation.
   log.append_text(from, to, text);
   wire::JsonWriter json{out};
-  json.begin_object().field("type", "INFER_CHUNK");
+  json.begin_object().members(R"("type":"INFER_CHUNK")");
   if (!id.empty()) json.field("id", id);
   json.field("seq", from.value).field("n", to.value - from.value).field("text", text);
   if (with.tokens) append_tokens(json, log, from, to);

@@ -34,7 +34,7 @@ Narrator::Narrator(const Vocabulary& vocabulary, const Script& script,
                    std::span<const TokenId> prompt, Ending ending)
     : vocabulary_(&vocabulary), mode_(script.mode), hash_(script.seed) {
   for (const TokenId token : prompt) absorb(token);
-  planned_ = mode_ == Mode::echo ? echo(vocabulary, prompt) : vocabulary.encode(sentence());
+  planned_ = mode_ == Mode::echo ? echo(vocabulary, prompt) : sentence();
   end_at_ = mode_ == Mode::echo ? planned_.size() : script.length - 1;
   if (ending == Ending::never) end_at_ = std::numeric_limits<std::uint64_t>::max();
 }
@@ -45,7 +45,7 @@ void Narrator::take(TokenId token) {
   if (++at_ < planned_.size()) return;
   at_ = 0;
   ++sentences_;
-  if (mode_ == Mode::prose) planned_ = vocabulary_->encode(sentence());
+  if (mode_ == Mode::prose) planned_ = sentence();
 }
 
 void Narrator::absorb(TokenId token) {
@@ -53,28 +53,29 @@ void Narrator::absorb(TokenId token) {
 }
 
 // The next sentence, with what separates it from the one before.
-std::string Narrator::sentence() const {
+std::vector<TokenId> Narrator::sentence() const {
   std::uint64_t draws = 0;
   const auto below = [&](std::size_t bound) {
     return static_cast<std::size_t>(counter_random(hash_, draws++) % bound);
   };
-  const auto one_of = [&](const auto& phrases) { return phrases[below(phrases.size())]; };
-
-  std::string text;
-  if (sentences_ > 0) text += sentences_ % kParagraphSentences == 0 ? "\n\n" : " ";
-  text += one_of(kOpenings);
-  text += ' ';
-  text += one_of(kActions);
-  if (below(4) > 0) {
-    text += ' ';
-    text += one_of(kPlaces);
+  std::vector<TokenId> tokens;
+  std::string part;
+  const auto say = [&](std::string_view before, const auto& phrases) {
+    part = before;
+    part += phrases[below(phrases.size())];
+    vocabulary_->append_phrase(part, tokens);
+  };
+  if (sentences_ > 0 && sentences_ % kParagraphSentences == 0) {
+    vocabulary_->append_phrase("\n\n", tokens);
+    say("", kOpenings);
+  } else {
+    say(sentences_ > 0 ? " " : "", kOpenings);
   }
-  text += one_of(kClosings);
-  if (below(6) == 0) {
-    text += ' ';
-    text += one_of(kOrnaments);
-  }
-  return text;
+  say(" ", kActions);
+  if (below(4) > 0) say(" ", kPlaces);
+  say("", kClosings);
+  if (below(6) == 0) say(" ", kOrnaments);
+  return tokens;
 }
 
 }  // namespace seedance::scripted

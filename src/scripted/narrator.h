@@ -36,7 +36,7 @@ class Narrator {
 
  private:
   void absorb(TokenId token);
-  std::string sentence() const;
+  std::vector<TokenId> sentence() const;
 
   const Vocabulary* vocabulary_;
   Mode mode_;

@@ -91,6 +91,14 @@ TEST_F(NarratorTest, TellsWholeSentencesWithCutCharacters) {
   EXPECT_GT(cut, 50U);
 }
 
+// Though it is put together from phrases.
+TEST_F(NarratorTest, TellsTheTokensOfItsText) {
+  script_.length = 5000;
+  Tokens tokens = tell(prompt("one"), 5000);
+  tokens.pop_back();
+  EXPECT_EQ(vocabulary_.encode(text(tokens)), tokens);
+}
+
 TEST_F(NarratorTest, EchoSaysThePromptAndEnds) {
   script_ = {.mode = Mode::echo, .length = 2};
   const std::string words = "Say <|user|> é, 日本!";

@@ -108,6 +108,7 @@ Vocabulary::Vocabulary(std::uint32_t context_tokens)
       add_piece(spaced.substr(at, kFragmentBytes));
     }
   }
+  prepare_phrases();
 }
 
 void Vocabulary::add_word(std::string_view word) {
@@ -137,6 +138,29 @@ std::vector<TokenId> Vocabulary::encode(std::string_view text) const {
     text.remove_prefix(size);
   }
   return tokens;
+}
+
+void Vocabulary::prepare_phrases() {
+  const auto add = [this](const auto& phrases) {
+    for (const std::string_view phrase : phrases) {
+      phrases_.emplace(phrase, encode(phrase));
+      const std::string spaced = fmt::format(" {}", phrase);
+      phrases_.emplace(spaced, encode(spaced));
+    }
+  };
+  add(kOpenings);
+  add(kActions);
+  add(kPlaces);
+  add(kClosings);
+  add(kOrnaments);
+}
+
+void Vocabulary::append_phrase(std::string_view phrase, std::vector<TokenId>& tokens) const {
+  const auto known = phrases_.find(phrase);
+  const std::vector<TokenId> fresh =
+      known == phrases_.end() ? encode(phrase) : std::vector<TokenId>{};
+  const std::vector<TokenId>& all = known == phrases_.end() ? fresh : known->second;
+  tokens.insert(tokens.end(), all.begin(), all.end());
 }
 
 text::PrepareReply Vocabulary::prepare(const text::PrepareRequest& request) const {

@@ -41,6 +41,10 @@ class Vocabulary {
 
   std::vector<TokenId> encode(std::string_view text) const;
 
+  // The same, appended, and quick for a phrase of ours with or without a space before
+  // it. No token goes over its ends.
+  void append_phrase(std::string_view phrase, std::vector<TokenId>& tokens) const;
+
   // Text and chats begin with kStart; in a chat each message is the marker of
   // its role (developer counts as system), the content and kTurnEnd, and kAssistant
   // comes last. No markers are read from text.
@@ -49,6 +53,7 @@ class Vocabulary {
  private:
   void add_word(std::string_view word);
   void add_piece(std::string_view piece);
+  void prepare_phrases();
 
   struct Hash {
     using is_transparent = void;
@@ -61,6 +66,7 @@ class Vocabulary {
   // Of pieces longer than a byte; and how long those are at most that begin with a byte.
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> tokens_;
   std::array<std::size_t, 256> longest_{};
+  std::unordered_map<std::string, std::vector<TokenId>, Hash, std::equal_to<>> phrases_;
 };
 
 }  // namespace seedance::scripted

@@ -30,6 +30,19 @@ class AppendOnly {
     ++size_;
   }
 
+  // One after the other.
+  void append(std::span<const T> values) {
+    while (!values.empty()) {
+      push_back(values.front());
+      const Place place = locate(size_ - 1);
+      const std::size_t more =
+          std::min(block_size(place.block) - place.index - 1, values.size() - 1);
+      std::copy_n(values.begin() + 1, more, &blocks_[place.block][place.index] + 1);
+      size_ += more;
+      values = values.subspan(more + 1);
+    }
+  }
+
   std::size_t size() const { return size_; }
 
   const T& operator[](std::size_t at) const {

@@ -11,7 +11,7 @@ void TokenLog::append(TokenId token, std::string_view text, TimePoint at,
   SEEDANCE_CHECK(!terminal_, "nothing follows the terminal record");
   tokens_.push_back(token);
   times_.push_back(at);
-  for (const char c : text) text_.push_back(c);
+  text_.append(text);
   text_ends_.push_back(static_cast<std::uint32_t>(text_.size()));
   if (with_logprobs_) logprobs_.push_back(logprobs != nullptr ? *logprobs : TokenLogprobs{});
 }

@@ -26,6 +26,18 @@ TEST(AppendOnly, ElementsStayWhereTheyAre) {
   for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(numbers[i], i);
 }
 
+TEST(AppendOnly, AppendsAsIfOneAfterTheOther) {
+  std::vector<std::uint64_t> expected;
+  AppendOnly<std::uint64_t, 4> numbers;
+  for (std::uint64_t count = 0; count < 40; ++count) {
+    const std::vector<std::uint64_t> values(count, count);
+    numbers.append(values);
+    expected.insert(expected.end(), values.begin(), values.end());
+  }
+  ASSERT_EQ(numbers.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(numbers[i], expected[i]);
+}
+
 TEST(AppendOnly, RunsCoverEveryRangeOnce) {
   AppendOnly<std::uint64_t, 4> numbers;
   for (std::uint64_t i = 0; i < 100; ++i) numbers.push_back(i);

@@ -28,9 +28,16 @@ std::uint64_t not_plain(std::uint64_t word) {
 
 // Where the first byte at or behind `at` is that needs care.
 std::size_t skip_plain(std::string_view text, std::size_t at) {
-  for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
+  std::uint64_t word = 0;
+  for (; at + sizeof word <= text.size(); at += sizeof word) {
     std::memcpy(&word, text.data() + at, sizeof word);
     if (not_plain(word) != 0) break;
+  }
+  // The last ones at once, filled up with spaces.
+  if (const std::size_t left = text.size() - at; left < sizeof word) {
+    word = 0x2020'2020'2020'2020;
+    std::memcpy(&word, text.data() + at, left);
+    if (not_plain(word) == 0) return text.size();
   }
   while (at < text.size() && is_plain(text[at])) ++at;
   return at;
@@ -138,8 +145,9 @@ JsonWriter& JsonWriter::end_array() {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   before_value();
-  append_json_string(*out_, name);
-  *out_ += ':';
+  *out_ += '"';
+  *out_ += name;
+  *out_ += "\":";
   comma_ = false;
   return *this;
 }
@@ -174,6 +182,10 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   before_value();
   *out_ += json;
   return *this;
+}
+
+JsonWriter& JsonWriter::members(std::string_view json) {
+  return raw(json);
 }
 
 JsonWriter& JsonWriter::signed_value(std::int64_t number) {

@@ -14,7 +14,8 @@ void append_json_string(std::string& out, std::string_view text);
 
 // Appends JSON to a string that it borrows; places commas, allocates nothing
 // itself. The caller pairs begin and end and gives a key before each value of
-// an object. Several values in a row at the top level are the caller's to part.
+// an object, without quotes, backslashes and controls: keys are ours. Several values
+// in a row at the top level are the caller's to part.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(&out) {}
@@ -35,6 +36,8 @@ class JsonWriter {
   JsonWriter& value(T number);
   JsonWriter& null();
   JsonWriter& raw(std::string_view json);  // One value that is JSON already.
+  JsonWriter& members(
+      std::string_view json);  // Of an object: keys and values that are JSON already.
 
   // key() and value() in one.
   template <typename T>

@@ -40,6 +40,9 @@ TEST(JsonString, FindsEveryByteAtEveryPlace) {
       EXPECT_EQ(json_string(std::string(before, 'x') + byte + "yyyyyyyy"),
                 "\"" + std::string(before, 'x') + inner + "yyyyyyyy\"")
           << value << " " << before;
+      EXPECT_EQ(json_string(std::string(before, 'x') + byte),
+                "\"" + std::string(before, 'x') + inner + "\"")
+          << value << " at the end, behind " << before;
     }
   }
 }
