@@ -145,9 +145,8 @@ JsonWriter& JsonWriter::end_array() {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   before_value();
-  *out_ += '"';
-  *out_ += name;
-  *out_ += "\":";
+  append_json_string(*out_, name);
+  *out_ += ':';
   comma_ = false;
   return *this;
 }

@@ -14,8 +14,7 @@ void append_json_string(std::string& out, std::string_view text);
 
 // Appends JSON to a string that it borrows; places commas, allocates nothing
 // itself. The caller pairs begin and end and gives a key before each value of
-// an object, without quotes, backslashes and controls: keys are ours. Several values
-// in a row at the top level are the caller's to part.
+// an object. Several values in a row at the top level are the caller's to part.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(&out) {}
