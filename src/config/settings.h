@@ -23,7 +23,19 @@ struct Settings {
 
   std::string host = "127.0.0.1";
   std::int64_t websocket_port = 8080;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool tls_client_required = false;
   std::vector<std::string> api_keys;
+  std::string keys_file;
+  std::string jwt_secret_file;
+  std::string jwt_public_key_file;
+  std::string jwt_audience;
+  std::string jwt_issuer;
+  std::int64_t ticket_ttl_ms = 60'000;
+  bool insecure = false;
+  std::string audit_log;
   std::vector<std::string> allowed_hosts;
   std::vector<std::string> allowed_origins;
   std::string data_dir;
@@ -34,19 +46,26 @@ struct Settings {
   std::int64_t journal_max_bytes = std::int64_t{1} << 30;
 
   bool enable_streaming = true;
+  bool websocket_deflate = false;
+  std::int64_t websocket_deflate_level = 1;
+  bool debug_echo = false;
   std::int64_t buffer_timeout_ms = 0;
 
   std::int64_t edge_threads = 0;
   std::int64_t max_connections = 65536;
   std::int64_t max_streams_per_connection = 256;
   std::int64_t max_message_bytes = 1 << 20;
+  std::int64_t max_message_fragments = 1024;
+  std::int64_t max_tickets = 10'000;
   std::int64_t max_queued_streams = 1024;
   std::int64_t queue_timeout_ms = 60'000;
   std::int64_t detach_ttl_ms = 300'000;
   std::int64_t orphan_ttl_ms = 10'000;
   std::int64_t terminal_ttl_ms = 600'000;
   std::int64_t max_kept_streams = 100'000;
+  std::int64_t max_kept_bytes = std::int64_t{1} << 30;
   std::int64_t recovery_timeout_ms = 300'000;
+  std::int64_t handshake_timeout_ms = 10'000;
   std::int64_t stall_timeout_ms = 60'000;
   std::int64_t drain_timeout_ms = 5'000;
 
@@ -63,7 +82,6 @@ struct Key {
   std::string_view flag;   // Of `seedance serve`, as CLI11 takes it.
   std::string_view group;  // Heading in help and file.
   std::string_view help;   // One sentence without its full stop.
-  std::int64_t max_kept_bytes = std::int64_t{1} << 30;
   Field field;
   std::int64_t least = 0;  // Of a number.
   std::int64_t most = 0;
