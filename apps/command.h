@@ -27,6 +27,7 @@ Command add_serve(CLI::App& parent);
 Command add_chat(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_journal(CLI::App& parent);
+Command add_keys(CLI::App& parent);
 Command add_version(CLI::App& parent);
 Command add_worker(CLI::App& parent);
 Command add_vocabulary(CLI::App& parent);

@@ -1,0 +1,39 @@
+#include "apps/settings_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "apps/files.h"
+#include "config/load.h"
+
+namespace seedance::apps {
+namespace {
+
+constexpr std::string_view kDefaultFile = "seedance.yaml";
+
+}  // namespace
+
+Result<config::Settings> load_settings(const std::string& path, const Flags& flags) {
+  config::Sources sources;
+  const std::string file = path.empty() ? std::string{kDefaultFile} : path;
+  auto text = read_file(file, config::kFileBytesMax);
+  if (text) {
+    sources.file = config::File{file, *std::move(text)};
+  } else if (!path.empty() || text.error().code != Errc::not_found) {
+    return fail(text.error().code, "--config: " + text.error().detail);
+  }
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const std::string_view pair = *variable;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::size_t value = std::min(equals + 1, pair.size());
+    sources.environment.emplace_back(pair.substr(0, equals), pair.substr(value));
+  }
+  for (const auto& [flag, values] : flags) {
+    if (!values.empty()) sources.flags.emplace_back(flag, values);
+  }
+  return config::load(sources);
+}
+
+}  // namespace seedance::apps

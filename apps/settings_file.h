@@ -1,0 +1,20 @@
+// The settings as a person gave them: file, environment, flags.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings.h"
+
+namespace seedance::apps {
+
+// By flag; empty = not given.
+using Flags = std::map<std::string, std::vector<std::string>>;
+
+// `path` is that of the file; empty = seedance.yaml in the working directory, if it
+// is there. Reads this process's environment.
+Result<config::Settings> load_settings(const std::string& path, const Flags& flags = {});
+
+}  // namespace seedance::apps
