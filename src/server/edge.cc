@@ -15,7 +15,8 @@ namespace {
 
 constexpr io::Token kInboxToken{0};
 constexpr std::uint64_t kFirstListener = 1;
-constexpr std::uint64_t kFirstConnection = kFirstListener + io::kListenFdsMax;
+static_assert(kFirstListener + io::kListenFdsMax <= ConnectionTable::kFirst.value,
+              "a token is a listener's or a connection's");
 constexpr Duration kAcceptAgain = std::chrono::milliseconds{100};
 constexpr int kAcceptsMax = 64;  // Before those that are here have their turn.
 
@@ -58,7 +59,6 @@ Edge::Edge(std::unique_ptr<EdgeContext> context, EdgeInbox& inbox,
       listeners_(std::move(listeners)),
       inboxes_(inboxes),
       poller_(std::move(poller)),
-      last_connection_(kFirstConnection),
       next_inbox_(context_->edge.value) {}
 
 void Edge::run() {
@@ -71,18 +71,16 @@ void Edge::run() {
     flush(now);
   }
   const TimePoint now = io::now();
-  for (const auto& [id, connection] : connections_) {
-    connection->part(Session::Farewell::restart, now);
-  }
-  connections_.clear();
+  connections_.for_each([now](Connection& one) { one.part(Session::Farewell::restart, now); });
+  connections_ = {};
 }
 
 void Edge::on_ready(const io::Ready& ready, TimePoint now) {
   if (ready.token == kInboxToken) return take_messages(now);
-  if (ready.token.value < kFirstConnection) {
+  if (ready.token.value < ConnectionTable::kFirst.value) {
     return accept(*listeners_.at(ready.token.value - kFirstListener), now);
   }
-  if (Connection* connection = find({ready.token.value})) {
+  if (Connection* connection = connections_.find({ready.token.value})) {
     connection->on_ready(ready, scratch_, now);
     list(*connection);
   }
@@ -96,7 +94,7 @@ void Edge::take_messages(TimePoint now) {
 }
 
 void Edge::on(core::Reply& reply, TimePoint now) {
-  Connection* connection = find(reply.to.connection);
+  Connection* connection = connections_.find(reply.to.connection);
   if (connection == nullptr) return;
   connection->session().on_reply(reply.to.request, reply.body, now);
   list(*connection);
@@ -106,42 +104,42 @@ void Edge::on(core::Wake& wake, TimePoint) {
   for (const StreamId stream : wake.streams) {
     const auto [begin, end] = context_->readers.equal_range(stream);
     for (auto reader = begin; reader != end; ++reader) {
-      if (Connection* connection = find(reader->second)) list(*connection);
+      if (Connection* connection = connections_.find(reader->second)) list(*connection);
     }
   }
 }
 
 void Edge::on(NewConnection& accepted, TimePoint now) {
-  const ConnectionId id{++last_connection_};
+  const ConnectionId id = connections_.reserve();
   if (!poller_.add(accepted.socket, {id.value})) {
+    connections_.release(id);
     return context_->counters.connections_open.subtract();
   }
-  auto connection = std::make_unique<Connection>(
-      id, std::move(accepted.socket), std::make_unique<HttpSession>(*context_, id, now),
-      ConnectionOptions{.tls = context_->tls.get(),
-                        .stall_timeout = context_->config.limits.stall_timeout,
-                        .handshake_timeout = context_->config.limits.handshake_timeout},
-      context_->counters, now);
-  list(*connection);
-  connections_.emplace(id, std::move(connection));
+  list(connections_.put(
+      id, std::make_unique<Connection>(
+              id, std::move(accepted.socket), std::make_unique<HttpSession>(*context_, id, now),
+              ConnectionOptions{.tls = context_->tls.get(),
+                                .stall_timeout = context_->config.limits.stall_timeout,
+                                .handshake_timeout = context_->config.limits.handshake_timeout},
+              context_->counters, now)));
 }
 
 void Edge::on(DrainEdge&, TimePoint now) {
   context_->draining = true;
-  for (const auto& [id, connection] : connections_) {
-    connection->session().on_drain(now);
-    list(*connection);
-  }
+  connections_.for_each([&](Connection& connection) {
+    connection.session().on_drain(now);
+    list(connection);
+  });
 }
 
 void Edge::on(FinishEdge& finish, TimePoint now) {
   finishing_ = true;
   finish_by_ = finish.by;
   flush(now);  // What ended meanwhile is told first.
-  for (const auto& [id, connection] : connections_) {
-    connection->session().on_farewell(Session::Farewell::restart, now);
-    list(*connection);
-  }
+  connections_.for_each([&](Connection& connection) {
+    connection.session().on_farewell(Session::Farewell::restart, now);
+    list(connection);
+  });
 }
 
 void Edge::on(ReloadEdge& reload, TimePoint) {
@@ -194,7 +192,7 @@ void Edge::expire(TimePoint now) {
     for (const io::Listener* listener : listeners_) accept(*listener, now);
   }
   while (const auto entry = deadlines_.pop(now)) {
-    Connection* connection = find(entry->second);
+    Connection* connection = connections_.find(entry->second);
     if (connection == nullptr || connection->scheduled != entry->first) continue;
     connection->scheduled = kNever;
     connection->on_time(now);
@@ -208,7 +206,7 @@ void Edge::flush(TimePoint now) {
     connection->listed = false;
     const bool more = connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
     if (connection->closed()) {
-      connections_.erase(connection->id());
+      connections_.release(connection->id());
       continue;
     }
     schedule(*connection, now);
@@ -226,11 +224,6 @@ void Edge::schedule(Connection& connection, TimePoint now) {
   if (at >= connection.scheduled) return;
   connection.scheduled = at;
   deadlines_.push(at, connection.id());
-}
-
-Connection* Edge::find(ConnectionId id) {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : found->second.get();
 }
 
 }  // namespace seedance::server

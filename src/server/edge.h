@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "io/poller.h"
 #include "io/socket.h"
 #include "server/connection.h"
+#include "server/connection_table.h"
 #include "server/context.h"
 #include "server/deadlines.h"
 
@@ -70,7 +70,6 @@ class Edge {
   void flush(TimePoint now);
   void list(Connection& connection);
   void schedule(Connection& connection, TimePoint now);
-  Connection* find(ConnectionId id);
 
   const std::unique_ptr<EdgeContext> context_;
   EdgeInbox& inbox_;
@@ -78,12 +77,11 @@ class Edge {
   std::span<const std::unique_ptr<EdgeInbox>> inboxes_;
   io::Poller poller_;
   Scratch scratch_;
-  std::unordered_map<ConnectionId, std::unique_ptr<Connection>> connections_;
+  ConnectionTable connections_;
   Deadlines deadlines_;
   std::vector<Connection*> listed_;    // To be flushed.
   std::vector<Connection*> flushing_;  // Were listed.
   std::vector<EdgeMessage> messages_;
-  std::uint64_t last_connection_;
   std::size_t next_inbox_;
   TimePoint accept_at_ = kNever;  // More may wait then, or a descriptor be free.
   TimePoint finish_by_ = kNever;
