@@ -124,19 +124,25 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
   return names;
 }
 
-Result<void> make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0) return {};
+Result<std::vector<std::string>> make_directory(const std::string& path) {
+  std::string parent = std::filesystem::path{path}.parent_path().string();
+  if (parent.empty()) parent = ".";
+  if (::mkdir(path.c_str(), 0700) == 0) return std::vector{parent};
   if (errno == EEXIST) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) return system_failure(path);
     if (!S_ISDIR(status.st_mode)) return fail(Errc::invalid, path + ": not a directory");
-    return {};
+    return std::vector<std::string>{};
   }
-  const std::string parent = std::filesystem::path{path}.parent_path().string();
-  if (errno != ENOENT || parent.empty() || parent == path) return system_failure(path);
-  if (auto made = make_directory(parent); !made) return made;
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return system_failure(path);
-  return {};
+  if (errno != ENOENT || parent == "." || parent == path) return system_failure(path);
+  auto above = make_directory(parent);
+  if (!above) return above;
+  if (::mkdir(path.c_str(), 0700) == 0) {
+    above->push_back(parent);
+  } else if (errno != EEXIST) {
+    return system_failure(path);
+  }
+  return above;
 }
 
 }  // namespace seedance::io

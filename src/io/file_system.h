@@ -74,7 +74,9 @@ Result<std::string> read_file(const std::string& path);
 // The names in it, sorted, without "." and "..".
 Result<std::vector<std::string>> list_directory(const std::string& path);
 
-// And those above it, where they are missing: for their owner only.
-Result<void> make_directory(const std::string& path);
+// And those above it, where they are missing: for their owner only. Gives the directories
+// in which it made one: what is below survives a power loss when these are synced, the
+// first one first.
+Result<std::vector<std::string>> make_directory(const std::string& path);
 
 }  // namespace seedance::io

@@ -116,8 +116,9 @@ TEST_F(FileSystemTest, AFullDiskIsAnError) {
 
 TEST_F(FileSystemTest, MakesDirectoriesForTheirOwnerOnly) {
   const std::string deep = path("a/b/c");
-  EXPECT_TRUE(make_directory(deep));
-  EXPECT_TRUE(make_directory(deep));
+  EXPECT_THAT(*make_directory(deep),
+              testing::ElementsAre(directory_.path(), path("a"), path("a/b")));
+  EXPECT_THAT(*make_directory(deep), testing::IsEmpty());
   for (const std::string& made : {path("a"), deep}) {
     struct stat status{};
     ASSERT_EQ(::stat(made.c_str(), &status), 0);

@@ -78,8 +78,12 @@ Result<FileJournal::Opened> FileJournal::open(JournalOptions options,
     if (!boot) return std::unexpected(boot.error());
     options.boot = *boot;
   }
-  if (auto made = io::make_directory(options.directory); !made) {
-    return std::unexpected(made.error());
+  const auto parents = io::make_directory(options.directory);
+  if (!parents) return std::unexpected(parents.error());
+  for (const std::string& parent : *parents) {
+    if (auto synced = files->sync_directory(parent); !synced) {
+      return std::unexpected(synced.error());
+    }
   }
   auto locked = lock(options.directory);
   if (!locked) return std::unexpected(locked.error());

@@ -49,6 +49,7 @@ class FaultyFiles final : public io::FileSystem {
   std::uint64_t syncs() const { return syncs_; }
   std::uint64_t failed_syncs() const { return failed_syncs_; }
   std::uint64_t writes() const { return writes_; }
+  const std::vector<std::string>& synced_directories() const { return synced_directories_; }
 
   // What was not synced reads as zeros, or is cut off; names that were not, are as before.
   enum class Loss { zeros, cut };
@@ -133,6 +134,7 @@ class FaultyFiles final : public io::FileSystem {
   Result<void> sync_directory(const std::string& path) override {
     if (fails(fail_syncs_)) return no_space(path);
     renamed_.clear();
+    synced_directories_.push_back(path);
     return {};
   }
 
@@ -182,6 +184,7 @@ class FaultyFiles final : public io::FileSystem {
   std::uint64_t syncs_ = 0;
   std::uint64_t failed_syncs_ = 0;
   std::uint64_t writes_ = 0;
+  std::vector<std::string> synced_directories_;
   std::map<std::string, std::uint64_t> synced_;  // Bytes on the disk, by path.
   // Since the last sync of the directory: what had the name before.
   std::map<std::string, std::optional<std::string>> renamed_;
