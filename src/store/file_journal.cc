@@ -44,6 +44,16 @@ std::set<std::uint32_t> kept_segments(const JournalContents& contents) {
   return segments;
 }
 
+// What a server that died had reserved behind the end. No harm if that fails.
+void give_back_reserved(io::FileSystem& files, const std::string& directory,
+                        const JournalContents& contents) {
+  for (const SegmentFile& segment : contents.segments) {
+    if (segment.bytes_kept == 0) continue;
+    const auto file = files.open(segment_path(directory, segment.number));
+    if (file) (void)files.truncate(*file, segment.bytes_kept);
+  }
+}
+
 Result<JournalContents> recover(io::FileSystem& files, const JournalOptions& options,
                                 const stream::BootId& boot) {
   auto contents = read_journal(options.directory, boot);
@@ -57,6 +67,7 @@ Result<JournalContents> recover(io::FileSystem& files, const JournalOptions& opt
   if (auto done = cut(files, options.directory, *contents); !done) {
     return std::unexpected(done.error());
   }
+  give_back_reserved(files, options.directory, *contents);
   if (options.sync != Sync::none) {
     auto synced = sync_segments(files, options.directory, kept_segments(*contents));
     if (!synced) return std::unexpected(synced.error());

@@ -224,6 +224,40 @@ TEST_F(FileJournalTest, BringsWhatItFindsToTheDiskBeforeItMarksAnything) {
   }
 }
 
+TEST_F(FileJournalTest, BringsTheDirectoriesThatItMakesToTheDisk) {
+  JournalOptions options = this->options();
+  options.directory = path_ + "/a/b";
+  for (const bool first : {true, false}) {
+    auto files = std::make_unique<FaultyFiles>();
+    const FaultyFiles& disk = *files;
+    const auto opened = open_with(options, std::move(files));
+    const std::vector<std::string> made{directory_.path(), path_, path_ + "/a"};
+    EXPECT_EQ(disk.synced_directories(), first ? made : std::vector<std::string>{});
+  }
+  options.directory = path_ + "/c";
+  auto files = std::make_unique<FaultyFiles>();
+  files->fail_syncs(true);
+  EXPECT_FALSE(FileJournal::open(options, std::move(files)));
+}
+
+// What was reserved and not written is no part of the file, so that nothing shows it.
+TEST_F(FileJournalTest, GivesBackWhatADeadServerHadReserved) {
+  const auto blocks = [this] {
+    struct stat status{};
+    EXPECT_EQ(::stat(segment_path(path_, 1).c_str(), &status), 0);
+    return status.st_blocks * 512;
+  };
+  {
+    Owner owner{open().journal};
+    EXPECT_TRUE(owner.append(1, 2, 1));
+  }
+  const auto reserved = static_cast<std::int64_t>(options().segment_reserve_bytes);
+  if (blocks() < reserved) GTEST_SKIP() << "the file system reserves nothing";
+  const auto opened = open();
+  EXPECT_LT(blocks(), reserved / 16);
+  EXPECT_EQ(batches_in(opened.recovery), 2U);
+}
+
 TEST_F(FileJournalTest, CutsATornTail) {
   Owner owner{open().journal};
   EXPECT_TRUE(owner.append(1, 4, 1));
@@ -296,7 +330,7 @@ TEST_F(FileJournalTest, ALostTailIsToldUntilItIsWritten) {
 
 TEST_F(FileJournalTest, SaysThatItStallsAndThatItFlows) {
   auto files = std::make_unique<FaultyFiles>();
-  files->fail(4, 1, FaultyFiles::Harm::half);
+  files->fail(5, 1, FaultyFiles::Harm::half);
   Owner owner{open_with(options(), std::move(files)).journal};
   EXPECT_TRUE(owner.append(1, 1, 1));
   EXPECT_TRUE(owner.append(2, 2, 1));
@@ -311,7 +345,7 @@ TEST_F(FileJournalTest, SaysThatItStallsAndThatItFlows) {
 
 TEST_F(FileJournalTest, ClosingOnAFullDiskSaysWhatIsMissing) {
   auto files = std::make_unique<FaultyFiles>();
-  files->fail(4, UINT64_MAX, FaultyFiles::Harm::half);
+  files->fail(5, UINT64_MAX, FaultyFiles::Harm::half);
   Owner owner{open_with(options(), std::move(files)).journal};
   EXPECT_TRUE(owner.append(1, 1, 1));
   owner.journal_->append(test_batch(2, 1));
