@@ -35,7 +35,7 @@ stream::FinishReason reason_of(engine::JobEnd end) {
 
 Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
            std::optional<JournalStart> journal)
-    : limits_(limits), clocks_(clocks) {
+    : limits_(limits), start_(clocks), clocks_(clocks) {
   for (ModelConfig& config : models) {
     auto model = std::make_unique<Model>();
     model->index = {static_cast<std::uint32_t>(models_.size())};
@@ -51,7 +51,7 @@ Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
   const stream::Recovery& recovery = journal->recovery;
   const std::uint32_t epoch_step = recovery.lost_tail ? recovery.epoch_step : 0;
   for (stream::RecoveredStream& recovered : journal->recovery.streams) {
-    recover(recovered, epoch_step, clocks_.steady);
+    recover(recovered, epoch_step, start_.steady);
   }
   publish_counts();
 }
@@ -297,6 +297,7 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
     timing.decode = stream.last_token - stream.first_token;
   }
   stream.ended = now;
+  stream.ended_at = wall(now);
   put_tokens(stream);
   log.append_terminal(
       {.reason = reason,
@@ -305,7 +306,8 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
        .sha256 = sha256_of(log),
        .problem = std::move(problem)});
   if (journal_) {
-    journal_->put(stream::EndRecord{stream.id, stream.gen, {log.appended_terminal(), wall(now)}});
+    journal_->put(
+        stream::EndRecord{stream.id, stream.gen, {log.appended_terminal(), stream.ended_at}});
   }
   touch(stream);
   stats_.streams_ended.at(static_cast<std::size_t>(reason)).add();

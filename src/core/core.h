@@ -54,8 +54,8 @@ struct ModelConfig {
   std::string digest = {};  // Of the weights: a journalled stream is continued on no others.
 };
 
-// One moment on both clocks. The core tells wall time by it and the steady clock,
-// so that nothing in a log jumps when the machine's clock is set.
+// One moment on both clocks. The steady one stands still while the machine sleeps, and
+// the other is set now and then.
 struct Clocks {
   TimePoint steady;
   WallTime wall;
@@ -87,6 +87,10 @@ class Core {
   ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
+
+  // The clocks now, once for each turn of the owner: for how long what ends is kept. The
+  // times in a log are told by the clocks at the start, so that nothing in it jumps.
+  void on_clocks(Clocks now) { clocks_ = now; }
 
   void on_message(Message message, TimePoint now);
   void on_time(TimePoint now);
@@ -215,7 +219,8 @@ class Core {
   void release(Effect& effect);
   void tend_journal();
   WallTime wall(TimePoint at) const { return clocks_.wall + (at - clocks_.steady); }
-  TimePoint steady(WallTime at) const { return clocks_.steady + (at - clocks_.wall); }
+  WallTime log_wall(TimePoint at) const { return start_.wall + (at - start_.steady); }
+  TimePoint steady(WallTime at) const { return start_.steady + (at - start_.wall); }
 
   // Ends. `refuse` and `forget` destroy the stream.
   void refuse(Stream& stream, Problem problem);
@@ -237,7 +242,8 @@ class Core {
   void settle_drain();
 
   const Limits limits_;
-  const Clocks clocks_;
+  const Clocks start_;
+  Clocks clocks_;
   std::vector<std::unique_ptr<Model>> models_;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
   std::unordered_map<std::uint64_t, Stream*> by_number_;

@@ -169,9 +169,9 @@ class Harness {
   Writing writing = Writing::at_once;
   std::uint64_t last = 0;  // Number of a stream or request.
 
- private:
   static constexpr Clocks kClocks{kStart, WallTime{std::chrono::hours{500'000}}};
 
+ private:
   void drain() {
     while (auto effect = core.next()) {
       std::visit([this](auto& body) { take(body); }, *effect);

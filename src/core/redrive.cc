@@ -119,7 +119,8 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
   stats_.streams_recovered.add();
   if (recovered.state.ended) {
     const Duration left = recovered.state.ended->at + limits_.terminal_ttl - wall(now);
-    stream.ended = steady(recovered.state.ended->at);
+    stream.ended_at = recovered.state.ended->at;
+    stream.ended = std::min(steady(stream.ended_at), now);
     return keep(stream, now + std::clamp(left, Duration::zero(), limits_.terminal_ttl));
   }
   if (epoch_step > 0) {  // Also when it only ends: with tokens missing, perhaps.

@@ -378,6 +378,47 @@ TEST(Journalled, OfTwoStreamsWithOneKeyTheNewestHasIt) {
   EXPECT_EQ(h.accepted(1).stream, newer);
 }
 
+// The steady clock stood still meanwhile.
+TEST(Journalled, WhatEndedAfterTheMachineSleptIsKeptAsLongAsEver) {
+  using std::chrono::hours;
+  const WallTime woke = Harness::kClocks.wall + hours{8};
+  Harness before{Disk{}};
+  before.start();
+  const StreamId id = before.run();
+  before.core.on_clocks({before.now, woke});
+  before.end(before.jobs[0]);
+  before.attach(id);
+  EXPECT_EQ(before.resumed.at(0).stream.expires_at, woke + seconds{600});
+
+  Core core{{},
+            {{.name = "letters", .digest = "d"}},
+            {kStart, woke + seconds{1}},
+            JournalStart{{}, Harness::recovered(before.segments)}};
+  core.on_time(kStart);
+  EXPECT_EQ(core.deadline(), kStart + seconds{599});
+}
+
+// Copied forward, too, an end keeps its time.
+TEST(Journalled, AnEndHasOneTime) {
+  Harness h{Disk{},
+            Writing::at_once,
+            {.acked_ttl = seconds{1}},
+            {.segment_bytes = 512, .segments_max = 2}};
+  h.start();
+  h.run();
+  h.end(h.jobs[0]);
+  h.core.on_clocks({h.now, Harness::kClocks.wall + std::chrono::hours{8}});
+  while (h.removed.empty()) {
+    const StreamId id = h.run();
+    h.end(h.jobs.back());
+    h.pass(Acknowledge{.principal = {}, .stream = id, .from = {1}});
+    h.advance(seconds{1});
+  }
+  const stream::Recovery recovery = Harness::recovered(h.segments);
+  ASSERT_TRUE(recovery.streams.at(0).state.ended);
+  EXPECT_EQ(recovery.streams[0].state.ended->at, Harness::kClocks.wall);
+}
+
 TEST(Journalled, AStreamWhoseClientCannotComeBackIsNotContinued) {
   Harness before{Disk{}};
   before.start();

@@ -59,10 +59,10 @@ void Core::put_state(Stream& stream) {
       .tokens = {},
       .ended = {}};
   append_tokens(
-      *stream.log, {0}, stream.log->appended(), [this](TimePoint at) { return wall(at); },
+      *stream.log, {0}, stream.log->appended(), [this](TimePoint at) { return log_wall(at); },
       record.tokens);
   if (stream.log->appended_head().done) {
-    record.ended = stream::Ended{stream.log->appended_terminal(), wall(stream.ended)};
+    record.ended = stream::Ended{stream.log->appended_terminal(), stream.ended_at};
   }
   journal_->put(record);
   stream.journalled = stream.log->appended();
@@ -75,7 +75,7 @@ void Core::put_tokens(Stream& stream) {
   tokens_record_.from = stream.journalled;
   append_tokens(
       *stream.log, stream.journalled, stream.log->appended(),
-      [this](TimePoint at) { return wall(at); }, tokens_record_.tokens);
+      [this](TimePoint at) { return log_wall(at); }, tokens_record_.tokens);
   journal_->put(tokens_record_);
   stream.journalled = stream.log->appended();
 }

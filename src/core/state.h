@@ -58,6 +58,7 @@ struct Core::Stream {
   TimePoint first_token;
   TimePoint last_token;
   TimePoint ended;
+  WallTime ended_at;
   Duration prefill{};
 
   TimePoint start_by = kNever;   // To be running by.

@@ -84,6 +84,7 @@ std::span<const io::Token> CoreLoop::turn() {
   own_.clear();
   const auto events = poller_.wait(deadline());
   const TimePoint now = io::now();
+  core_.on_clocks({.steady = now, .wall = io::wall_now()});
   for (const io::Ready& ready : events) {
     if (ready.token >= kFirstOwnToken) {
       own_.push_back(ready.token);

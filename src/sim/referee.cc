@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint32_t kDeathsMin = core::kSuspectDeaths + core::kLoneDeathsMax;
 // By so much the core may hear of its engine later than the referee.
 constexpr Duration kNewsMax = std::chrono::seconds{1};
+// So long an end may be on its way to the journal.
+constexpr Duration kWriteMax = std::chrono::seconds{30};
 
 std::string sha256_of(std::string_view text) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
@@ -95,6 +97,14 @@ void Referee::on_reader_gone(StreamId stream) {
   if (--facts.readers == 0) facts.unread_since = world_.now();
 }
 
+void Referee::on_wall_clock_set() {
+  wall_set_ = world_.now();
+  for (auto& [id, facts] : facts_) {
+    const Entry* entry = ledger_.find(id);
+    facts.clock_set = facts.clock_set || (entry != nullptr && entry->end);
+  }
+}
+
 void Referee::review() {
   for (const StreamId id : ledger_.take_ended()) judge_end(*ledger_.find(id));
   for (const StreamId id : ledger_.take_forgotten()) {
@@ -111,6 +121,7 @@ void Referee::judge_end(const Entry& entry) {
   const stream::Terminal& terminal = entry.end->terminal;
   world_.note("end", entry.id.low, static_cast<std::uint64_t>(terminal.reason),
               entry.tokens.size());
+  if (wall_set_ && world_.now() - *wall_set_ < kWriteMax) facts_.at(entry.id).clock_set = true;
   switch (terminal.reason) {
     case stream::FinishReason::stop:
     case stream::FinishReason::length:
@@ -162,8 +173,8 @@ bool Referee::may_fail(const Entry& entry, ErrorCode code) const {
 
 bool Referee::may_be_forgotten(const Entry& entry) const {
   if (!entry.end) return false;
-  if (terms_.evicts || wall_set_) return true;
   const Facts& facts = facts_.at(entry.id);
+  if (terms_.evicts || facts.clock_set) return true;
   if (facts.acked && world_.now() - *facts.acked >= terms_.limits.acked_ttl) return true;
   return world_.wall() - entry.end->at >= terms_.limits.terminal_ttl;
 }

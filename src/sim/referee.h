@@ -64,7 +64,7 @@ class Referee {
   void on_engine_down();
   void on_reader(StreamId stream);
   void on_reader_gone(StreamId stream);
-  void on_wall_clock_set() { wall_set_ = true; }
+  void on_wall_clock_set();
   // Whatever the disk took up since.
   void review();
   void check_list(std::string_view tenant, const core::StreamList& list);
@@ -92,7 +92,8 @@ class Referee {
     TimePoint unread_since{};   // kNever while there is no server.
     Duration longest_unread{};  // Of those that are over.
     std::uint32_t readers = 0;
-    bool accepted = false;  // A client was told that the stream is new.
+    bool accepted = false;   // A client was told that the stream is new.
+    bool clock_set = false;  // The wall clock was, since it ended.
     std::optional<TimePoint> acked;
     // Without a journal the first reader says how it ended.
     std::optional<std::string> ending = std::nullopt;
@@ -121,7 +122,7 @@ class Referee {
   TimePoint engine_lost_{};  // kNever while there is one.
   TimePoint long_outage_{};  // Until when there was none for long, the last time.
   std::uint64_t server_starts_ = 0;
-  bool wall_set_ = false;
+  std::optional<TimePoint> wall_set_;  // The last time.
   bool draining_ = false;
 };
 

@@ -119,6 +119,7 @@ void Server::edge_turn(std::uint32_t edge) {
 
 void Server::core_turn() {
   const TimePoint now = world_.now();
+  core_->on_clocks({.steady = now, .wall = world_.wall()});
   for (core::Message& message : std::exchange(inbox_, {})) {
     core_->on_message(std::move(message), now);
   }
