@@ -194,53 +194,6 @@ TEST(Redrive, ACancelThatWasNotTakenDiesWithItsEngine) {
   EXPECT_THAT(h.cancels, IsEmpty());
 }
 
-TEST(Journalled, NothingIsShownBeforeItIsWritten) {
-  Harness h{Disk{}, Writing::by_hand};
-  h.start();
-  h.run();
-  EXPECT_THAT(h.acceptances, IsEmpty());
-  EXPECT_THAT(h.jobs, IsEmpty());
-  h.written();
-  ASSERT_THAT(h.acceptances, SizeIs(1));
-  ASSERT_THAT(h.jobs, SizeIs(1));
-  h.wakes.clear();
-  h.say(h.jobs[0], "a");
-  EXPECT_EQ(h.text(), "");
-  EXPECT_THAT(h.wakes, IsEmpty());
-  h.written();
-  EXPECT_EQ(h.text(), "a");
-  EXPECT_THAT(h.wakes, SizeIs(1));
-  h.end(h.jobs[0]);
-  EXPECT_FALSE(h.accepted().log->head().done);
-  h.written();
-  EXPECT_TRUE(h.accepted().log->head().done);
-}
-
-TEST(Journalled, ABatchShowsNoMoreThanItHolds) {
-  Harness h{Disk{}, Writing::by_hand};
-  h.start();
-  h.run();
-  h.written();
-  h.say(h.jobs[0], "a");
-  const std::uint64_t first = h.last_batch;
-  h.say(h.jobs[0], "b");
-  h.pass(JournalWritten{first});
-  EXPECT_EQ(h.text(), "a");
-  h.written();
-  EXPECT_EQ(h.text(), "ab");
-}
-
-// Its job waits for the journal, its cancel does not.
-TEST(Journalled, AJobThatWasCancelledBeforeItLeftIsNotGiven) {
-  Harness h{Disk{}, Writing::by_hand};
-  h.start();
-  const StreamId id = h.run();
-  h.pass(CancelStream{.reply_to = {}, .principal = {}, .stream = id});
-  h.written();
-  EXPECT_THAT(h.jobs, IsEmpty());
-  EXPECT_EQ(h.terminal().reason, stream::FinishReason::cancelled);
-}
-
 TEST(Journalled, AJobThatNeverLeftIsNotChargedWithADeath) {
   Harness h{Disk{}, Writing::by_hand};
   h.start();
@@ -251,17 +204,6 @@ TEST(Journalled, AJobThatNeverLeftIsNotChargedWithADeath) {
   h.end(h.jobs[0]);
   h.written();
   EXPECT_EQ(h.terminal().reason, stream::FinishReason::stop);
-}
-
-TEST(Journalled, ListsNobodyWhoIsNotWritten) {
-  Harness h{Disk{}, Writing::by_hand};
-  h.start();
-  h.run();
-  h.pass(ListStreams{.reply_to = {}, .principal = {}});
-  EXPECT_THAT(h.lists.at(0).streams, IsEmpty());
-  h.written();
-  h.pass(ListStreams{.reply_to = {}, .principal = {}});
-  EXPECT_THAT(h.lists.at(1).streams, SizeIs(1));
 }
 
 TEST(Journalled, AServerThatStartsAgainContinuesWhereItWas) {
@@ -509,24 +451,6 @@ TEST(Journalled, NothingIsShownUnderAnEpochThatIsNotWritten) {
   EXPECT_THAT(h.acceptances, SizeIs(1));
 }
 
-TEST(Journalled, AStalledJournalParksWhatRunsAndRefusesWhatComes) {
-  Harness h{Disk{}, Writing::by_hand};
-  h.start(1);
-  h.run();
-  h.written();
-  h.say(h.jobs[0], "a");
-  h.pass(JournalStalled{{.code = ErrorCode::overloaded, .message = "the disk is full"}});
-  EXPECT_FALSE(h.core.ready());
-  h.submit();
-  EXPECT_EQ(h.refusals.back().message, "the disk is full");
-  h.say(h.jobs[0], "b");
-  EXPECT_EQ(h.text(), "");
-  h.pass(JournalFlows{});
-  h.written();
-  EXPECT_EQ(h.text(), "ab");
-  EXPECT_TRUE(h.core.ready());
-}
-
 TEST(Journalled, ADrainLeavesToTheJournalWhatCanComeBack) {
   Harness h{Disk{}};
   h.start(3);
@@ -553,39 +477,6 @@ TEST(Journalled, ADrainWaitsForNobodyWhomNobodyReads) {
   EXPECT_FALSE(h.core.drained());
   h.gone(id);
   EXPECT_TRUE(h.core.drained());
-}
-
-TEST(Journalled, OneLongStreamPinsNoOldSegments) {
-  Harness h{Disk{},
-            Writing::at_once,
-            {.terminal_ttl = seconds{1}},
-            {.segment_bytes = 512, .segments_max = 2}};
-  h.start();
-  const StreamId lasting = h.run();
-  for (int i = 0; i < 20; ++i) {
-    h.run();
-    h.say(h.jobs[0], "a");
-    h.end(h.jobs.back());
-    h.advance(seconds{1});
-  }
-  EXPECT_FALSE(h.removed.empty());
-  EXPECT_LE(h.segments.size(), 5U);
-  Harness after{h.segments};
-  after.attach(lasting);
-  EXPECT_EQ(after.resumed.at(0).head, Offset{20});
-}
-
-TEST(Journalled, RefusesWhatTheJournalHasNoRoomFor) {
-  Harness h{Disk{}, Writing::at_once, {}, {.bytes_max = 12'000}};
-  h.start();
-  h.run();
-  h.submit();
-  h.prepared();
-  ASSERT_THAT(h.refusals, SizeIs(1));
-  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
-  h.end(h.jobs[0]);
-  h.run();
-  EXPECT_THAT(h.jobs, SizeIs(2));
 }
 
 }  // namespace
