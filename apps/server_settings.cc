@@ -98,12 +98,17 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.streaming = settings.enable_streaming;
   out.merge = ms(settings.buffer_timeout_ms);
   out.drain_timeout = ms(settings.drain_timeout_ms);
+  if (settings.websocket_deflate) {
+    out.deflate_level = static_cast<int>(settings.websocket_deflate_level);
+  }
+  out.debug_echo = settings.debug_echo;
   out.limits.connections_max = static_cast<std::uint32_t>(settings.max_connections);
   out.limits.streams_per_connection_max =
       static_cast<std::uint32_t>(settings.max_streams_per_connection);
   const auto message_bytes = static_cast<std::size_t>(settings.max_message_bytes);
   out.limits.http.body_bytes_max = message_bytes;
   out.limits.websocket.message_bytes_max = message_bytes;
+  out.limits.websocket.fragments_max = static_cast<std::uint32_t>(settings.max_message_fragments);
   out.core.streams_queued_max = static_cast<std::uint32_t>(settings.max_queued_streams);
   out.core.queue_wait_max = ms(settings.queue_timeout_ms);
   out.core.detach_ttl = ms(settings.detach_ttl_ms);

@@ -38,6 +38,12 @@ std::optional<Problem> EdgeContext::ask(core::Message message) {
                  .retry_after_ms = 1000};
 }
 
+wire::DeflateOptions EdgeContext::deflate_options(const wire::WsDeflate& agreed) const {
+  wire::DeflateOptions out{.window_bits = agreed.server_window_bits};
+  if (config.deflate_level) out.level = *config.deflate_level;  // Else it was on until a reload.
+  return out;
+}
+
 void EdgeContext::begin_reading(StreamId stream, ConnectionId connection) {
   readers.emplace(stream, connection);
 }

@@ -9,6 +9,7 @@
 #include "api/streams.h"
 #include "auth/keys.h"
 #include "io/clock.h"
+#include "server/echo_session.h"
 #include "server/http_session.h"
 #include "server/page.h"
 #include "server/ws_session.h"
@@ -40,6 +41,7 @@ std::string retry_after_seconds(std::uint32_t milliseconds) {
 // Whose answer it is, and what every answer to it needs.
 void HttpSession::begin_answer(const wire::HttpRequest& request) {
   routed_ = route_of(request.path());
+  if (routed_.route == Route::debug_echo && !context_.config.debug_echo) routed_ = {};
   keep_alive_ = request.keep_alive && !draining_;
   head_only_ = request.method == "HEAD";
   http_1_0_ = request.http_1_0;
@@ -138,6 +140,7 @@ void HttpSession::serve(const wire::HttpRequest& request, TimePoint now) {
     case Route::stream:
       return serve_stream(request);
     case Route::websocket:
+    case Route::debug_echo:
       return upgrade(request, now);
     case Route::unknown:
       break;
@@ -254,17 +257,27 @@ void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
   if (!wire::wants_websocket(request)) {
     return refuse_with(426, "this path is a WebSocket", {{"Upgrade", "websocket"}});
   }
+  const bool is_echo = routed_.route == Route::debug_echo;
   constexpr std::array kSupported{api::kJsonSubprotocol, api::kBinarySubprotocol};
-  const auto agreed = wire::check_upgrade(request, kSupported);
+  const auto agreed = wire::check_upgrade(
+      request, std::span{kSupported}.first(is_echo ? 0 : kSupported.size()),
+      context_.config.deflate_level ? wire::Compression::on : wire::Compression::off);
   if (!agreed) {
     std::vector<wire::HttpField> fields;
-    if (agreed.error().status == 426) fields.push_back({"Sec-WebSocket-Version", "13"});
+    if (agreed.error().status == 426) {
+      fields = {{"Upgrade", "websocket"}, {"Sec-WebSocket-Version", "13"}};
+    }
     return refuse_with(agreed.error().status, std::string{agreed.error().detail}, fields);
   }
-  const auto subprotocol = agreed->protocol == api::kBinarySubprotocol ? api::Subprotocol::binary
-                                                                       : api::Subprotocol::json;
   wire::append_upgrade_response(upgrade_.response, *agreed);
-  upgrade_.session = std::make_unique<WsSession>(context_, connection_, subprotocol, now);
+  if (is_echo) {
+    upgrade_.session = std::make_unique<EchoSession>(context_, agreed->deflate, now);
+  } else {
+    const auto subprotocol = agreed->protocol == api::kBinarySubprotocol ? api::Subprotocol::binary
+                                                                         : api::Subprotocol::json;
+    upgrade_.session =
+        std::make_unique<WsSession>(context_, connection_, subprotocol, now, agreed->deflate);
+  }
   context_.counters.count_request(routed_.route, 101);
   state_ = State::finished;
 }

@@ -26,6 +26,7 @@ constexpr std::array kEntries{
     Entry{"/v1/streams", Route::streams, kGet},
     Entry{"/ws/inference", Route::websocket, "GET"},
     Entry{"/v2/infer", Route::websocket, "GET"},
+    Entry{"/debug/echo", Route::debug_echo, "GET"},
 };
 
 // What follows is the argument: something.
@@ -39,7 +40,7 @@ constexpr std::array kPrefixes{
 std::string_view name(Route route) {
   constexpr std::array<std::string_view, kRouteCount> kNames{
       "unknown", "page", "healthz",     "readyz",  "plugin_health", "metrics",  "models",
-      "model",   "chat", "completions", "streams", "stream",        "websocket"};
+      "model",   "chat", "completions", "streams", "stream",        "websocket", "debug_echo"};
   return kNames.at(static_cast<std::size_t>(route));
 }
 

@@ -21,9 +21,10 @@ enum class Route : std::uint8_t {
   streams,
   stream,
   websocket,
+  debug_echo,
 };
 
-inline constexpr std::size_t kRouteCount = 13;
+inline constexpr std::size_t kRouteCount = 14;
 
 std::string_view name(Route route);
 

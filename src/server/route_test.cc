@@ -11,6 +11,7 @@ TEST(Route, KnowsItsPathsExactly) {
   EXPECT_EQ(route_of("/v1/chat/completions").route, Route::chat);
   EXPECT_EQ(route_of("/ws/inference").route, Route::websocket);
   EXPECT_EQ(route_of("/v2/infer").route, Route::websocket);
+  EXPECT_EQ(route_of("/debug/echo").route, Route::debug_echo);
   EXPECT_EQ(route_of("/").route, Route::page);
   for (const auto* path : {"", "/x", "/v1/chat/completions/", "/V1/models", "*", "//"}) {
     EXPECT_EQ(route_of(path).route, Route::unknown) << path;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "server/test_session.h"
+#include "wire/deflate.h"
 
 namespace seedance::server {
 namespace {
@@ -120,6 +121,38 @@ TEST_F(HttpSessionTest, RequestsTheCoreHasNoRoomForAreRefused) {
   const std::string answer = render(session_, kNow);
   EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 503 "));
   EXPECT_THAT(answer, testing::HasSubstr("Retry-After: 1\r\n"));
+}
+
+// What the socket did not take is rendered again, and can be read without it.
+TEST_F(WsSessionTest, CompressedChunksCanBeTakenBack) {
+  WsSession session{context_, kConnection, api::Subprotocol::json, kNow, wire::WsDeflate{}};
+  std::string request;
+  wire::append_masked_frame(request, wire::Opcode::text, wire::Fin::yes,
+                            R"({"type":"INFER_REQ","id":"a","prompt":"x"})", {});
+  session.on_input(std::as_writable_bytes(std::span{request}), kNow);
+  accept(session);
+  const auto chunk_in = [this](const Rendering& out) {
+    const Rendering::Frame& frame = out.frames.at(0);
+    const Bytes bytes = as_bytes(out.bytes).subspan(frame.begin, frame.end - frame.begin);
+    const auto header = wire::decode_frame_header(bytes, wire::Compressed::yes).header;
+    EXPECT_EQ(header.compressed, wire::Compressed::yes);
+    EXPECT_EQ(header.header_bytes + header.payload_bytes, bytes.size());
+    std::string text;
+    EXPECT_EQ(context_.inflater.inflate(bytes.subspan(header.header_bytes), kPlenty, text),
+              wire::Inflater::Status::whole);
+    return text;
+  };
+  grow(500);
+  Rendering first;
+  session.render(first, kPlenty, kNow);
+  EXPECT_LT(first.bytes.size(), 1000U);
+  EXPECT_THAT(chunk_in(first), testing::HasSubstr(R"("seq":0,"n":500,)"));
+  session.take_back(first.frames.at(0));
+  session.on_sent(kNow);
+  grow(100);
+  Rendering second;
+  session.render(second, kPlenty, kNow + kMerge);
+  EXPECT_THAT(chunk_in(second), testing::HasSubstr(R"("seq":0,"n":600,)"));
 }
 
 }  // namespace

@@ -18,11 +18,13 @@ constexpr std::uint32_t kRetryAfterMs = 1000;
 }  // namespace
 
 WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
-                     TimePoint now)
+                     TimePoint now, std::optional<wire::WsDeflate> deflate)
     : context_(context),
       socket_(context.config.limits.websocket, wire::WsRole::server, now),
       connection_(connection),
-      subprotocol_(subprotocol) {
+      subprotocol_(subprotocol),
+      deflate_(deflate) {
+  if (deflate_) socket_.allow_compression(context_.inflater);
   context_.counters.websockets_open.add();
 }
 
@@ -329,13 +331,21 @@ void WsSession::on_refused(std::uint64_t request, const Problem& problem) {
 // Out.
 
 void WsSession::render(Rendering& out, std::size_t bytes_max, TimePoint now) {
+  const std::size_t begin = out.bytes.size();
   if (socket_.may_send_data()) out.bytes += answers_;
+  compress(out.bytes, begin);
   if (!answers_.empty()) std::string{}.swap(answers_);
   const std::string_view control = socket_.output();
   out.bytes += control;
   socket_.output_sent(control.size());
   out.fixed = out.bytes.size();
   if (socket_.may_send_data()) render_readers(out, bytes_max, now);
+}
+
+// No frame needs another to be read: one that is taken back can come again otherwise.
+void WsSession::compress(std::string& frames, std::size_t begin) {
+  if (!deflate_) return;
+  wire::compress_frames(frames, begin, context_.deflater, context_.deflate_options(*deflate_));
 }
 
 void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint now) {
@@ -349,6 +359,7 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     const api::Rendered rendered =
         reader.view.render(*reader.log, reader.cursor, out.bytes, kFrameBytesMax);
     context_.check(reader.check, rendered, reader.log->head().end);
+    compress(out.bytes, begin);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
   }

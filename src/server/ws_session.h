@@ -16,6 +16,7 @@
 #include "server/session.h"
 #include "stream/token_log.h"
 #include "wire/ws_connection.h"
+#include "wire/ws_extension.h"
 
 namespace seedance::server {
 
@@ -26,7 +27,7 @@ class WsSession final : public Session {
  public:
   // The context outlives the session.
   WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
-            TimePoint now);
+            TimePoint now, std::optional<wire::WsDeflate> deflate = {});
   ~WsSession() override;
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
@@ -89,6 +90,7 @@ class WsSession final : public Session {
   void on_resumed(std::uint64_t request, core::Resumed& resumed);
   void begin(Reader& reader, core::Accepted& accepted, Offset from);
   void on_refused(std::uint64_t request, const Problem& problem);
+  void compress(std::string& frames, std::size_t begin);
   void render_readers(Rendering& out, std::size_t bytes_max, TimePoint now);
   void finish(Reader& reader);
   void forget_readers();
@@ -108,6 +110,7 @@ class WsSession final : public Session {
   std::uint32_t requests_ = 0;
   std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
   api::Subprotocol subprotocol_;
+  std::optional<wire::WsDeflate> deflate_;
   bool draining_ = false;
   bool blocked_ = false;
   bool dropped_ = false;  // The peer is gone: nothing has to be sent any more.
