@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/test.sh PRESET: builds the preset and runs its unit tests; with release, the end-to-end
-# tests and a short chaos run too. Appends 'name passed failed' lines to the file that
+# and conformance tests and a short chaos run too. Appends 'name passed failed' lines to the file that
 # SEEDANCE_TALLY names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,6 +48,17 @@ node_tests() {
   count "$1" "$passed" "$failed"
 }
 
+# python_tests NAME DIRECTORY. Debian's Python: it has Debian's packages.
+python_tests() {
+  local log=build/$preset/${2##*/}.log status=0 all bad
+  /usr/bin/python3 -m unittest discover -s "$2" -p '*_test.py' 2>&1 | tee "$log" || status=$?
+  # "Ran 68 tests in 5.2s", "FAILED (failures=1, errors=2)"
+  all=$(sed -nE 's/^Ran ([0-9]+) tests? in .*/\1/p' "$log")
+  bad=$(sed -nE 's/^FAILED \((.*)\)$/\1/p' "$log" | grep -oE '[0-9]+' | awk '{n += $1} END {print n + 0}') || true
+  if ((status != 0 && ${bad:-0} == 0)); then bad=1; fi
+  count "$1" $((${all:-0} - ${bad:-0} > 0 ? ${all:-0} - ${bad:-0} : 0)) "${bad:-0}"
+}
+
 tools/build.sh "$preset"
 unit_tests
 case $preset in
@@ -56,6 +67,9 @@ case $preset in
 esac
 if [[ $preset == release ]]; then
   node_tests "end to end" tests/e2e
+  tools/setup --conformance
+  python_tests conformance tests/conformance
+  node_tests "conformance of clients and proxies" tests/conformance
   node_tests chaos tests/chaos
 fi
 exit "$failed_any"
