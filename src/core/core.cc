@@ -96,7 +96,7 @@ std::optional<Effect> Core::next() {
   if (grown_.empty()) return std::nullopt;
   auto first = grown_.extract(grown_.begin());
   if (grown_.empty()) ++wake_round_;
-  return Wake{.edge = first.key(), .streams = std::move(first.mapped())};
+  return Wake{.edge = first.key(), .connections = std::move(first.mapped())};
 }
 
 TimePoint Core::deadline() const {
@@ -401,12 +401,7 @@ void Core::set_alarm(Stream& stream, TimePoint at) {
 void Core::wake(Stream& stream) {
   // Without a reader the round may have no wake at all, and so no end.
   if (stream.unread() || std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
-  std::vector<EdgeId> told;
-  for (const ReplyTo& reader : stream.readers) {
-    if (std::ranges::find(told, reader.edge) != told.end()) continue;
-    told.push_back(reader.edge);
-    grown_[reader.edge].push_back(stream.id);
-  }
+  for (const ReplyTo& reader : stream.readers) grown_[reader.edge].push_back(reader.connection);
 }
 
 void Core::reply(const ReplyTo& to, ReplyBody body) {

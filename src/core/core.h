@@ -271,7 +271,7 @@ class Core {
   std::vector<std::uint64_t> touched_;  // Streams whose logs grew in it, by number.
 
   std::deque<Effect> effects_;
-  std::map<EdgeId, std::vector<StreamId>> grown_;
+  std::map<EdgeId, std::vector<ConnectionId>> grown_;
   std::uint64_t round_ = 1;  // Being collected.
   std::uint64_t wake_round_ = 1;
 

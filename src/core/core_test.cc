@@ -76,7 +76,7 @@ TEST(Core, WakesAnEdgeOnceForAStepOfManyStreams) {
   }
   h.step(tokens);
   ASSERT_THAT(h.wakes, SizeIs(1));
-  EXPECT_THAT(h.wakes[0].streams, SizeIs(4));
+  EXPECT_THAT(h.wakes[0].connections, SizeIs(4));
   h.step(tokens);
   EXPECT_THAT(h.wakes, SizeIs(2));
 }

@@ -244,7 +244,7 @@ struct Reply {
 // These logs grew: render them.
 struct Wake {
   EdgeId edge;
-  std::vector<StreamId> streams;
+  std::vector<ConnectionId> connections;  // Their readers' logs grew; one may be there repeatedly.
 };
 
 struct Prepare {

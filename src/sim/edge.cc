@@ -50,7 +50,10 @@ void Edge::on_core_turn() {
 
 void Edge::take(core::Wake& wake) {
   if (context_.plan.canary == Canary::wakes_dropped) return;
-  for (const auto& [id, session] : sessions_) session->on_wake(wake.streams);
+  for (const ConnectionId id : wake.connections) {
+    const auto session = sessions_.find(id);
+    if (session != sessions_.end()) session->second->on_wake();
+  }
 }
 
 void Edge::drain(Duration reconnect_within) {

@@ -21,10 +21,6 @@ std::string_view take_word(std::string_view& line) {
 EventSession::EventSession(EdgeContext& context, ConnectionId id, std::shared_ptr<Link> link)
     : context_(context), world_(context.world), id_(id), link_(std::move(link)) {}
 
-void EventSession::on_wake(const std::vector<StreamId>& streams) {
-  listed_ = listed_ || (asked_ && std::ranges::find(streams, stream_) != streams.end());
-}
-
 bool EventSession::due() const {
   return listed_ || (blocked_ && !link_->down.full()) || deadline() <= world_.now();
 }

@@ -29,7 +29,7 @@ class EventSession final : public Session {
   EventSession(EdgeContext& context, ConnectionId id, std::shared_ptr<Link> link);
 
   void on_reply(std::uint64_t request, core::ReplyBody& body) override;
-  void on_wake(const std::vector<StreamId>& streams) override;
+  void on_wake() override { listed_ = true; }
   void on_core_turn() override;
   void on_drain(Duration reconnect_within) override;
   void on_drain_timeout() override;

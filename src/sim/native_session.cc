@@ -24,12 +24,6 @@ bool NativeSession::Reader::has_news() const {
 
 // In.
 
-void NativeSession::on_wake(const std::vector<StreamId>& streams) {
-  listed_ = listed_ || std::ranges::any_of(readers_, [&](const Reader& reader) {
-              return std::ranges::find(streams, reader.stream) != streams.end();
-            });
-}
-
 bool NativeSession::due() const {
   return listed_ || (blocked_ && !link_->down.full()) || deadline() <= world_.now();
 }

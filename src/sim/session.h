@@ -77,8 +77,8 @@ class Session {
   virtual ~Session() = default;
 
   virtual void on_reply(std::uint64_t request, core::ReplyBody& body) = 0;
-  // These logs grew. Nobody else tells.
-  virtual void on_wake(const std::vector<StreamId>& streams) = 0;
+  // A log that it reads grew. Nobody else tells.
+  virtual void on_wake() = 0;
   // Logs may have grown, and if so, a wake is under way.
   virtual void on_core_turn() = 0;
   virtual void on_drain(Duration reconnect_within) = 0;
