@@ -6,6 +6,8 @@
 #include <new>
 #include <vector>
 
+#include "wire/ws_test.h"
+
 #ifndef SEEDANCE_TSAN  // That has operators of its own.
 namespace {
 std::int64_t live_allocations = 0;
@@ -34,70 +36,6 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-constexpr MaskKey kMask{std::byte{0xA1}, std::byte{0x02}, std::byte{0xFF}, std::byte{0x5C}};
-constexpr TimePoint kStart{1h};
-
-// A frame of a client.
-std::string frame(Opcode opcode, std::string_view payload, Fin fin = Fin::yes) {
-  std::string out;
-  append_masked_frame(out, opcode, fin, payload, kMask);
-  return out;
-}
-
-// A frame of a server.
-std::string plain(Opcode opcode, std::string_view payload, Fin fin = Fin::yes) {
-  std::string out;
-  append_frame_header(out, opcode, fin, payload.size());
-  return out += payload;
-}
-
-std::string close_payload(std::uint16_t code, std::string_view reason = {}) {
-  std::string out;
-  append(out, code, std::endian::big);
-  return out += reason;
-}
-
-std::string show(const WsEvent& event) {
-  if (const auto* message = std::get_if<WsMessage>(&event)) {
-    return (message->kind == WsMessage::Kind::text ? "text " : "binary ") +
-           std::string{message->text()};
-  }
-  const auto& closed = std::get<WsClosed>(event);
-  return "closed " + std::to_string(closed.code) +
-         (closed.reason.empty() ? "" : " " + std::string{closed.reason});
-}
-
-using Events = std::vector<std::string>;
-
-// Gives `bytes` to the connection and overwrites them afterwards: whoever kept
-// a pointer into them is found out.
-Events feed(WsConnection& connection, std::string bytes, TimePoint now = kStart) {
-  Events events;
-  connection.on_input(std::as_writable_bytes(std::span{bytes}), now);
-  while (const auto event = connection.next()) events.push_back(show(*event));
-  std::ranges::fill(bytes, '#');
-  return events;
-}
-
-Events drain(WsConnection& connection) {
-  return feed(connection, {});
-}
-
-// All output, as if the socket took it.
-std::string flush(WsConnection& connection) {
-  std::string sent{connection.output()};
-  connection.output_sent(sent.size());
-  return sent;
-}
-
-struct Server : WsConnection {
-  explicit Server(const WsLimits& l = default_limits()) : WsConnection(l, WsRole::server, kStart) {}
-  static const WsLimits& default_limits() {
-    static const WsLimits kLimits;
-    return kLimits;
-  }
-};
-
 // What one connection makes of `bytes`: its events and what it answers.
 struct Outcome {
   Events events;
@@ -111,15 +49,6 @@ Outcome outcome(std::string_view bytes, const WsLimits& limits = Server::default
   Outcome result{feed(server, std::string{bytes}), {}};
   result.output = flush(server);
   return result;
-}
-
-// The Close frame that ends an output, as "code reason".
-std::string close_in(const std::string& output) {
-  const std::size_t at = output.find('\x88');
-  if (at == std::string::npos) return "none";
-  if (output.at(at + 1) == 0) return "empty";
-  const auto code = load<std::uint16_t>(as_bytes(output).data() + at + 2, std::endian::big);
-  return std::to_string(code) + " " + output.substr(at + 4);
 }
 
 void expect_refused(std::string_view bytes, std::uint16_t code,
@@ -271,24 +200,6 @@ TEST(WsConnection, CapsFragmentsEvenEmptyOnes) {
   expect_refused(bytes + frame(Opcode::continuation, ""), 1008, limits);
 }
 
-TEST(WsConnection, GivesAnUnfinishedMessageADeadlineThatProgressDoesNotMove) {
-  for (const std::string& begin : {frame(Opcode::text, "x", Fin::no), "\x81"s, "\x81\x85"s,
-                                   frame(Opcode::text, "12345").substr(0, 8)}) {
-    Server server;
-    feed(server, begin);
-    EXPECT_EQ(server.deadline(), kStart + 15s);  // The heartbeat comes first.
-    TimePoint now = kStart;
-    for (; now < kStart + 60s; now += 10s) {
-      server.on_time(now);
-      EXPECT_EQ(drain(server), Events{});
-      server.on_blocked(now);
-      server.on_unblocked(now);  // Keeps the heartbeat quiet.
-    }
-    server.on_time(kStart + 60s);
-    EXPECT_EQ(drain(server), Events{"closed 1008 message not finished in time"});
-  }
-}
-
 TEST(WsConnection, FailsFastOnTextThatIsNotUtf8) {
   // In a whole frame, in a part of a frame, and over fragments.
   expect_refused(frame(Opcode::text, "a\xC0\xAF"), 1007);
@@ -408,31 +319,6 @@ TEST(WsConnection, HearsNothingAfterThePeersClose) {
             (Outcome{{"closed 1000"}, plain(Opcode::close, close_payload(1000))}));
 }
 
-TEST(WsConnection, DropsAPeerThatDoesNotAnswerItsClose) {
-  Server server;
-  server.close(CloseCode::normal, "", kStart);
-  EXPECT_EQ(server.deadline(), kStart + 5s);
-  server.on_time(kStart + 4999ms);
-  EXPECT_FALSE(server.finished());
-  server.on_time(kStart + 5s);
-  EXPECT_EQ(drain(server), Events{"closed 1006 no answer to Close"});
-  EXPECT_TRUE(server.finished());
-  EXPECT_EQ(server.deadline(), kNever);
-}
-
-TEST(WsConnection, LetsARefusedPeerReadWhyAndThenDropsIt) {
-  Server server;
-  feed(server, plain(Opcode::text, "x"));
-  EXPECT_FALSE(server.half_closed());  // The Close is not sent yet.
-  EXPECT_EQ(close_in(flush(server)), "1002 wrong masking");
-  EXPECT_TRUE(server.half_closed());
-  EXPECT_EQ(feed(server, frame(Opcode::text, "dropped")), Events{});
-  EXPECT_FALSE(server.finished());
-  server.on_time(kStart + 5s);
-  EXPECT_TRUE(server.finished());
-  EXPECT_EQ(drain(server), Events{});  // WsClosed came once.
-}
-
 TEST(WsConnection, CutsALongReasonAtACharacter) {
   Server server;
   server.close(CloseCode::normal, std::string(122, 'x') + "€€", kStart);
@@ -448,41 +334,6 @@ TEST(WsConnection, ReportsALostPeerOnce) {
   server.on_time(kStart + 1h);
   EXPECT_EQ(drain(server), Events{});
   EXPECT_TRUE(server.finished());
-}
-
-TEST(WsConnection, PingsASilentPeerAndThenDropsIt) {
-  Server server;
-  EXPECT_EQ(server.deadline(), kStart + 15s);
-  server.on_time(kStart + 15s - 1ns);
-  EXPECT_EQ(server.output(), "");
-  server.on_time(kStart + 15s);
-  EXPECT_EQ(flush(server), plain(Opcode::ping, ""));
-  server.on_time(kStart + 16s);
-  EXPECT_EQ(server.output(), "");
-  EXPECT_EQ(server.deadline(), kStart + 30s);
-  // Anything received is a sign of life, not only a Pong.
-  feed(server, "\x81"s, kStart + 29s);
-  EXPECT_EQ(server.deadline(), kStart + 44s);
-  server.on_time(kStart + 44s);
-  EXPECT_EQ(flush(server), plain(Opcode::ping, ""));
-  server.on_time(kStart + 59s);
-  EXPECT_EQ(drain(server), Events{"closed 1006 no answer to Ping"});
-  EXPECT_TRUE(server.finished());
-}
-
-TEST(WsConnection, LetsTheStallTimeoutGovernWhileOutputIsBlocked) {
-  Server server;
-  server.on_blocked(kStart + 10s);
-  server.on_blocked(kStart + 20s);  // Still the same stall.
-  EXPECT_EQ(server.deadline(), kStart + 70s);
-  server.on_time(kStart + 69s);
-  EXPECT_EQ(drain(server), Events{});
-  EXPECT_EQ(server.output(), "");
-  server.on_unblocked(kStart + 69s);
-  EXPECT_EQ(server.deadline(), kStart + 84s);
-  server.on_blocked(kStart + 70s);
-  server.on_time(kStart + 130s);
-  EXPECT_EQ(drain(server), Events{"closed 1006 peer reads nothing"});
 }
 
 TEST(WsConnection, MasksWhatAClientSays) {

@@ -1,5 +1,5 @@
-"""What is no proper upgrade is refused with the status that says why (C13, C14), and what is no
-proper request, too: 400 404 405 413 414 426 431. 408 takes ten seconds and is left to the unit tests.
+"""What is no proper upgrade is refused with the status that says why (C13, C14), and so is what is
+no proper request: 400 404 405 413 414 426 431. 408 takes ten seconds: the unit tests have it.
 """
 import unittest
 
@@ -85,8 +85,8 @@ class Handshake(unittest.TestCase):
         self.expect(414, request("/" + "x" * 9000))
         self.expect(431, request(X_Long="x" * 40_000))
         self.expect(431, request(**{f"X_{i}": "x" for i in range(200)}))
-        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10001\r\n\r\n"
-        self.expect(413, head.encode())
+        self.expect(413, b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+                         b"Content-Length: 10001\r\n\r\n")
 
     def test_a_refused_client_may_try_again_on_the_connection(self):
         with Stream(SERVER.port) as stream:
