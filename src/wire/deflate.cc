@@ -31,94 +31,105 @@ Bytef* in(Bytes bytes) {
 
 }  // namespace
 
+struct Deflater::Stream {
+  explicit Stream(const DeflateOptions& options) {
+    const int bits = std::clamp(options.window_bits, kLeastWindowBits, kMostWindowBits);
+    const int made =
+        ::deflateInit2(&z, options.level, Z_DEFLATED, -bits, kMemoryLevel, Z_DEFAULT_STRATEGY);
+    SEEDANCE_CHECK(made == Z_OK, "there is memory for a compressor");
+  }
+  // Complains when something is unfinished, as it always is here.
+  ~Stream() { (void)::deflateEnd(&z); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  z_stream z{};
+};
+
 Deflater::Deflater() = default;
 Deflater::~Deflater() = default;
 Deflater::Deflater(Deflater&&) noexcept = default;
 Deflater& Deflater::operator=(Deflater&&) noexcept = default;
 
-void Deflater::End::operator()(z_stream_s* stream) const {
-  (void)::deflateEnd(stream);  // Complains when something is unfinished, as it always is here.
-  delete stream;
-}
-
 void Deflater::compress(Bytes message, const DeflateOptions& options, std::string& out) {
   SEEDANCE_CHECK(message.size() <= UINT32_MAX / 2, "zlib counts in 32 bits");
   if (stream_ && options_ == options) {
-    SEEDANCE_CHECK(::deflateReset(stream_.get()) == Z_OK, "a compressor can begin anew");
+    SEEDANCE_CHECK(::deflateReset(&stream_->z) == Z_OK, "a compressor can begin anew");
   } else {
-    stream_.reset();
-    auto stream = std::make_unique<z_stream>();
-    const int bits = std::clamp(options.window_bits, kLeastWindowBits, kMostWindowBits);
-    const int made = ::deflateInit2(stream.get(), options.level, Z_DEFLATED, -bits, kMemoryLevel,
-                                    Z_DEFAULT_STRATEGY);
-    SEEDANCE_CHECK(made == Z_OK, "there is memory for a compressor");
-    stream_.reset(stream.release());
+    stream_.reset();  // Before there is another.
+    stream_ = std::make_unique<Stream>(options);
     options_ = options;
   }
+  z_stream& z = stream_->z;
   const std::size_t begin = out.size();
   // Room for the marker too, so that one call does it all.
-  const std::size_t room = ::deflateBound(stream_.get(), message.size()) + 2 * kTail.size();
+  const std::size_t room = ::deflateBound(&z, message.size()) + 2 * kTail.size();
   out.resize(begin + room);
-  stream_->next_in = in(message);
-  stream_->avail_in = static_cast<uInt>(message.size());
-  stream_->next_out = reinterpret_cast<Bytef*>(&out[begin]);
-  stream_->avail_out = static_cast<uInt>(room);
-  (void)::deflate(stream_.get(), Z_SYNC_FLUSH);
-  SEEDANCE_CHECK(stream_->avail_in == 0 && stream_->avail_out > 0, "one call does it all");
-  out.resize(out.size() - stream_->avail_out);
+  z.next_in = in(message);
+  z.avail_in = static_cast<uInt>(message.size());
+  z.next_out = reinterpret_cast<Bytef*>(&out[begin]);
+  z.avail_out = static_cast<uInt>(room);
+  (void)::deflate(&z, Z_SYNC_FLUSH);
+  SEEDANCE_CHECK(z.avail_in == 0 && z.avail_out > 0, "one call does it all");
+  out.resize(out.size() - z.avail_out);
   SEEDANCE_CHECK(std::ranges::equal(as_bytes(out).last(kTail.size()), kTail), "it was flushed");
   out.resize(out.size() - kTail.size());
 }
+
+struct Inflater::Stream {
+  Stream() {
+    SEEDANCE_CHECK(::inflateInit2(&z, -kMostWindowBits) == Z_OK,
+                   "there is memory for a decompressor");
+  }
+  ~Stream() { (void)::inflateEnd(&z); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  z_stream z{};
+};
 
 Inflater::Inflater() = default;
 Inflater::~Inflater() = default;
 Inflater::Inflater(Inflater&&) noexcept = default;
 Inflater& Inflater::operator=(Inflater&&) noexcept = default;
 
-void Inflater::End::operator()(z_stream_s* stream) const {
-  (void)::inflateEnd(stream);
-  delete stream;
-}
-
 Inflater::Status Inflater::inflate(Bytes compressed, std::size_t bytes_max, std::string& out) {
   SEEDANCE_CHECK(compressed.size() <= UINT32_MAX, "zlib counts in 32 bits");
   out.clear();
   if (compressed.empty()) return Status::whole;
   if (stream_) {
-    SEEDANCE_CHECK(::inflateReset(stream_.get()) == Z_OK, "a decompressor can begin anew");
+    SEEDANCE_CHECK(::inflateReset(&stream_->z) == Z_OK, "a decompressor can begin anew");
   } else {
-    auto stream = std::make_unique<z_stream>();
-    SEEDANCE_CHECK(::inflateInit2(stream.get(), -kMostWindowBits) == Z_OK,
-                   "there is memory for a decompressor");
-    stream_.reset(stream.release());
+    stream_ = std::make_unique<Stream>();
   }
   bool ended = false;
   Status status = feed(compressed, bytes_max, out, ended);
   if (status != Status::whole || ended) return status;
   status = feed(kTail, bytes_max, out, ended);
   if (status != Status::whole) return status;
-  return (stream_->data_type & kAtBlockBoundary) != 0 ? Status::whole : Status::corrupt;
+  return (stream_->z.data_type & kAtBlockBoundary) != 0 ? Status::whole : Status::corrupt;
 }
 
 Inflater::Status Inflater::feed(Bytes piece, std::size_t bytes_max, std::string& out, bool& ended) {
-  stream_->next_in = in(piece);
-  stream_->avail_in = static_cast<uInt>(piece.size());
+  z_stream& z = stream_->z;
+  z.next_in = in(piece);
+  z.avail_in = static_cast<uInt>(piece.size());
   for (;;) {
     std::array<char, kPieceBytes> made;
-    stream_->next_out = reinterpret_cast<Bytef*>(made.data());
-    stream_->avail_out = made.size();
-    const int result = ::inflate(stream_.get(), Z_SYNC_FLUSH);
-    const std::size_t count = made.size() - stream_->avail_out;
+    z.next_out = reinterpret_cast<Bytef*>(made.data());
+    z.avail_out = made.size();
+    const int result = ::inflate(&z, Z_SYNC_FLUSH);
+    const std::size_t count = made.size() - z.avail_out;
     if (count > bytes_max - out.size()) return Status::too_big;
     out.append(made.data(), count);
     if (result == Z_STREAM_END) {
       // A sender may end blocks this way (section 7.2.3.5); more can follow.
-      ended = stream_->avail_in == 0;
+      ended = z.avail_in == 0;
       if (ended) return Status::whole;
-      SEEDANCE_CHECK(::inflateReset(stream_.get()) == Z_OK, "a decompressor can begin anew");
+      SEEDANCE_CHECK(::inflateReset(&z) == Z_OK, "a decompressor can begin anew");
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       return Status::corrupt;
-    } else if (stream_->avail_out > 0) {
+    } else if (z.avail_out > 0) {
       return Status::whole;  // All input is used.
     }
   }

@@ -8,8 +8,6 @@
 
 #include "base/bytes.h"
 
-struct z_stream_s;
-
 namespace seedance::wire {
 
 struct DeflateOptions {
@@ -33,11 +31,9 @@ class Deflater {
   void compress(Bytes message, const DeflateOptions& options, std::string& out);
 
  private:
-  struct End {
-    void operator()(z_stream_s* stream) const;
-  };
+  struct Stream;
 
-  std::unique_ptr<z_stream_s, End> stream_;
+  std::unique_ptr<Stream> stream_;
   DeflateOptions options_;  // Of stream_.
 };
 
@@ -60,14 +56,12 @@ class Inflater {
   Status inflate(Bytes compressed, std::size_t bytes_max, std::string& out);
 
  private:
-  struct End {
-    void operator()(z_stream_s* stream) const;
-  };
+  struct Stream;
 
   // `ended` says whether a last block was what `piece` ended with.
   Status feed(Bytes piece, std::size_t bytes_max, std::string& out, bool& ended);
 
-  std::unique_ptr<z_stream_s, End> stream_;
+  std::unique_ptr<Stream> stream_;
 };
 
 // How many bytes a message of `bytes` can take compressed, however badly.
