@@ -25,9 +25,8 @@ void Reload::reload() {
   const auto wanted = steps_.load();
   if (!wanted) return steps_.say("reload: nothing changed: " + wanted.error().detail);
   const config::Settings next = config::reloaded(running_, *wanted);
-  if (const auto applied = steps_.apply(next); !applied) {
-    return steps_.say("reload: nothing changed: " + applied.error().detail);
-  }
+  const auto applied = steps_.apply(next);
+  if (!applied) return steps_.say("reload: nothing changed: " + applied.error().detail);
   const auto taken = config::difference(running_, next);
   const auto left = config::difference(next, *wanted);
   running_ = next;
@@ -35,7 +34,8 @@ void Reload::reload() {
   for (const config::Change& change : left) {
     steps_.say("reload: needs a restart: " + to_text(change));
   }
-  if (taken.empty() && left.empty()) steps_.say("reload: nothing changed");
+  if (!applied->empty()) steps_.say("reload: " + *applied);
+  if (taken.empty() && left.empty() && applied->empty()) steps_.say("reload: nothing changed");
 }
 
 }  // namespace seedance::apps

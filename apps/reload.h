@@ -19,7 +19,8 @@ class Reload {
  public:
   struct Steps {
     std::function<Result<config::Settings>()> load;
-    std::function<Result<void>(const config::Settings&)> apply;
+    // Gives what else it took over, of what the settings only name; empty = nothing.
+    std::function<Result<std::string>(const config::Settings&)> apply;
     std::function<void(const std::string&)> say;
   };
 

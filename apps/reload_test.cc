@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 class ReloadTest : public testing::Test {
  protected:
   // Does one reload and gives what was said.
-  std::vector<std::string> reload(Result<config::Settings> loaded, Result<void> outcome = {}) {
+  std::vector<std::string> reload(Result<config::Settings> loaded,
+                                  Result<std::string> outcome = std::string{}) {
     std::vector<std::string> said;
     {
       Reload reload{running_,
@@ -64,6 +65,10 @@ TEST_F(ReloadTest, ChangesNothingWhereSomethingIsWrong) {
               ElementsAre("reload: nothing changed: no"));
 }
 
+TEST_F(ReloadTest, SaysWhatElseIsNew) {
+  EXPECT_THAT(reload(config::Settings{}, "keys: 2 in all"), ElementsAre("reload: keys: 2 in all"));
+}
+
 TEST_F(ReloadTest, SaysSoWhereNothingIsNew) {
   EXPECT_THAT(reload(config::Settings{}), ElementsAre("reload: nothing changed"));
 }
@@ -83,7 +88,7 @@ TEST_F(ReloadTest, ComparesWithWhatTheLastReloadLeft) {
                          wanted.pop_back();
                          return next;
                        },
-                   .apply = [](const config::Settings&) -> Result<void> { return {}; },
+                   .apply = [](const config::Settings&) { return Result<std::string>{""}; },
                    .say = [&](const std::string& line) { said.push_back(line); }}};
     reload.begin();
     reload.begin();

@@ -3,22 +3,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "apps/access_files.h"
 #include "apps/command.h"
 #include "apps/demo_model.h"
 #include "apps/files.h"
 #include "apps/model_digest.h"
 #include "apps/reload.h"
 #include "apps/server_settings.h"
+#include "apps/settings_file.h"
 #include "apps/supervise.h"
-#include "config/load.h"
+#include "io/address.h"
 #include "io/clock.h"
 #include "io/listen_fds.h"
 #include "io/socket.h"
@@ -30,12 +32,11 @@
 namespace seedance::apps {
 namespace {
 
-constexpr std::string_view kDefaultFile = "seedance.yaml";
 constexpr int kLowestPriority = 19;
 
 struct Options {
   std::string file;
-  std::map<std::string, std::vector<std::string>> flags;  // By flag; empty = not given.
+  Flags flags;
   bool as_json = false;
   bool alone = false;   // Without a supervisor.
   int supervisor = -1;  // The descriptor that leads to it, where there is one.
@@ -47,27 +48,6 @@ struct Model {
   std::string digest;              // Empty while it is not known.
   bool is_demo = false;            // Nobody named one.
 };
-
-Result<config::Settings> load_settings(const Options& options) {
-  config::Sources sources;
-  const std::string path = options.file.empty() ? std::string{kDefaultFile} : options.file;
-  auto text = read_file(path, config::kFileBytesMax);
-  if (text) {
-    sources.file = config::File{path, *std::move(text)};
-  } else if (!options.file.empty() || text.error().code != Errc::not_found) {
-    return fail(text.error().code, "--config: " + text.error().detail);
-  }
-  for (char** variable = ::environ; *variable != nullptr; ++variable) {
-    const std::string_view pair = *variable;
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    const std::size_t value = std::min(equals + 1, pair.size());
-    sources.environment.emplace_back(pair.substr(0, equals), pair.substr(value));
-  }
-  for (const auto& [flag, values] : options.flags) {
-    if (!values.empty()) sources.flags.emplace_back(flag, values);
-  }
-  return config::load(sources);
-}
 
 // Fills in the demo model where a model is needed and none is named. Says whether it did.
 Result<bool> default_model(config::Settings& settings, const std::string& data_directory) {
@@ -152,14 +132,17 @@ void digest_model(const std::stop_token& stop, const DigestCache& cache,
 
 // What somebody who looks at the terminal should know, on standard error.
 void print_hints(const server::ReadyReport& report, const Model& model,
-                 const config::Settings& settings) {
+                 const config::Settings& settings, const auth::Gate& gate, bool on_loopback) {
   if (model.is_demo) {
     fmt::print(stderr, "seedance: no --model given: serving the demo model {}\n",
                settings.model_path);
   }
-  if (settings.api_keys.empty() && !is_loopback_url(report.url)) {
-    fmt::print(stderr, "seedance: warning: {} is open to whoever reaches it (see --api-key)\n",
+  if (!gate.closed() && !on_loopback && !settings.tls_client_required) {
+    fmt::print(stderr, "seedance: warning: {} is open to whoever reaches it (see --keys-file)\n",
                report.url);
+  }
+  for (const std::string& warning : access_warnings(settings)) {
+    fmt::print(stderr, "seedance: warning: {}\n", warning);
   }
 }
 
@@ -170,15 +153,24 @@ struct Running {
   const config::Settings& settings;  // With the model that is served.
   Model& model;
   const DigestCache& cache;
+  const auth::Gate& gate;  // As it is at the start.
+  bool on_loopback;        // Nobody but this machine reaches it.
   TimePoint began;
 };
 
-Result<void> apply(server::Server& server, config::Settings settings,
-                   const config::Settings& running) {
-  settings.model_path = running.model_path;
+// Tells how many keys there are now: that their file changed is in no setting.
+Result<std::string> apply(server::Server& server, config::Settings settings,
+                          const Running& running) {
+  settings.model_path = running.settings.model_path;
   auto config = server_config(settings);
   if (!config) return std::unexpected(config.error());
-  return server.reload(*std::move(config));
+  const std::size_t keys = config->gate->key_count();
+  const auto checked = check_exposure(settings, *config->gate, running.on_loopback);
+  if (!checked) return std::unexpected(checked.error());
+  const auto reloaded = server.reload(*std::move(config));
+  if (!reloaded) return std::unexpected(reloaded.error());
+  if (settings.keys_file.empty()) return std::string{};
+  return fmt::format("keys: {} in all", keys);
 }
 
 int serve(server::Server& server, const Running& running) {
@@ -186,19 +178,17 @@ int serve(server::Server& server, const Running& running) {
   const auto say = [](const std::string& line) { complain(kFailed, line); };
   const io::Fd supervisor{running.options.supervisor};
   bool was_ready = false;
-  Reload reload{running.loaded,
-                {.load = [&] { return load_settings(running.options); },
-                 .apply =
-                     [&](const config::Settings& settings) {
-                       return apply(server, settings, running.settings);
-                     },
-                 .say = say}};
+  Reload reload{
+      running.loaded,
+      {.load = [&] { return load_settings(running.options.file, running.options.flags); },
+       .apply = [&](const config::Settings& settings) { return apply(server, settings, running); },
+       .say = say}};
   std::jthread digesting;
   const auto on_ready = [&](const server::ReadyReport& report) {
     was_ready = true;
     Model& model = running.model;
     const bool as_json = running.options.as_json;
-    print_hints(report, model, running.settings);
+    print_hints(report, model, running.settings, running.gate, running.on_loopback);
     as_json ? print_ready_json(report, checks, model.digest)
             : print_ready(report, checks, model.digest);
     std::fflush(stdout);
@@ -235,9 +225,13 @@ Result<std::vector<io::Listener>> adopt(std::vector<io::Fd> sockets,
   return out;
 }
 
+bool are_on_loopback(const std::vector<io::Fd>& sockets) {
+  return std::ranges::all_of(sockets, [](const io::Fd& one) { return io::is_on_loopback(one); });
+}
+
 int run(const Options& options) {
   const TimePoint began = io::now();
-  const auto loaded = load_settings(options);
+  const auto loaded = load_settings(options.file, options.flags);
   if (!loaded) return complain(kUsage, loaded.error().detail);
   config::Settings settings = *loaded;
   const std::string directory = data_directory(settings.data_dir);
@@ -248,6 +242,10 @@ int run(const Options& options) {
   // Taken before the data directory is made, so that a server in vain leaves nothing behind.
   auto sockets = take_sockets(options, *config);
   if (!sockets) return complain(kUsage, sockets.error().detail);
+  const std::shared_ptr<const auth::Gate> gate = config->gate;
+  bool on_loopback = are_on_loopback(sockets->sockets);
+  auto exposed = check_exposure(settings, *gate, on_loopback);
+  if (!exposed) return complain(kUsage, exposed.error().detail);
   if (!options.alone && options.supervisor < 0) return supervise(*sockets);
   auto listeners = adopt(std::move(sockets->sockets), *config);
   if (!listeners) return complain(kUsage, listeners.error().detail);
@@ -258,6 +256,9 @@ int run(const Options& options) {
   }
   const auto server = server::Server::open(*std::move(config), *std::move(listeners));
   if (!server) return complain(kUsage, server.error().detail);
+  on_loopback = on_loopback && is_loopback_url((*server)->url());  // It may have opened its own.
+  exposed = check_exposure(settings, *gate, on_loopback);
+  if (!exposed) return complain(kUsage, exposed.error().detail);
   if (const auto made = make_private_directory(directory); !made) {
     return complain(kUsage, "data_dir: " + made.error().detail);
   }
@@ -269,6 +270,8 @@ int run(const Options& options) {
                           .settings = settings,
                           .model = model,
                           .cache = cache,
+                          .gate = *gate,
+                          .on_loopback = on_loopback,
                           .began = began});
 }
 
@@ -305,6 +308,8 @@ Command add_serve(CLI::App& parent) {
     option->group(std::string{key.group})->type_name(type_of(key));
     if (is_list) {
       option->allow_extra_args(false);
+    } else if (is_switch(key.flag)) {
+      option->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     } else {
       option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
@@ -315,7 +320,7 @@ Command add_serve(CLI::App& parent) {
       "  seedance serve\n"
       "  seedance serve --model model.gguf\n"
       "  seedance serve --model big-00001-of-00003.gguf --gpu-layers -1 --parallel 16\n"
-      "  seedance serve --config seedance.yaml --host 0.0.0.0 --allowed-host gpu.example\n"
+      "  seedance serve --config seedance.yaml --host 0.0.0.0 --keys-file keys\n"
       "  seedance serve --engine scripted:rate=50      (no model: for client developers)\n"
       "Settings come from flags, then SEEDANCE_* variables, then the file: see `seedance init`.");
   return {app, [options] { return run(*options); }};

@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "apps/access_files.h"
 #include "apps/files.h"
 #include "scripted/script.h"
 
@@ -79,6 +81,23 @@ Result<std::optional<server::JournalSpec>> journal_spec(const config::Settings& 
                  .batch_bytes_extra = *sync == store::Sync::none ? 0 : stream::kSyncRecordBytes}};
 }
 
+Result<std::optional<io::TlsOptions>> tls_options(const config::Settings& settings) {
+  if (settings.tls_cert.empty()) {
+    if (!settings.tls_key.empty() || !settings.tls_client_ca.empty()) {
+      return fail(Errc::invalid, "tls_key and tls_client_ca mean something with tls_cert only");
+    }
+    return std::optional<io::TlsOptions>{};
+  }
+  if (settings.tls_key.empty()) return fail(Errc::invalid, "tls_cert needs tls_key beside it");
+  if (settings.tls_client_required && settings.tls_client_ca.empty()) {
+    return fail(Errc::invalid, "tls_client_required needs tls_client_ca");
+  }
+  return io::TlsOptions{.certificate_file = settings.tls_cert,
+                        .key_file = settings.tls_key,
+                        .client_ca_file = settings.tls_client_ca,
+                        .client_required = settings.tls_client_required};
+}
+
 }  // namespace
 
 Result<server::ServerConfig> server_config(const config::Settings& settings) {
@@ -92,7 +111,16 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   auto journal = journal_spec(settings);
   if (!journal) return std::unexpected(journal.error());
   out.journal = *std::move(journal);
-  out.api_keys = settings.api_keys;
+  auto tls = tls_options(settings);
+  if (!tls) return std::unexpected(tls.error());
+  out.tls = *std::move(tls);
+  out.limits.handshake_timeout = ms(settings.handshake_timeout_ms);
+  auto gate = make_gate(settings);
+  if (!gate) return std::unexpected(gate.error());
+  out.gate = *std::move(gate);
+  out.tickets = {.tickets_max = static_cast<std::size_t>(settings.max_tickets),
+                 .ttl = ms(settings.ticket_ttl_ms)};
+  out.audit_log = settings.audit_log;
   out.allowed_hosts = settings.allowed_hosts;
   out.allowed_origins = settings.allowed_origins;
   out.streaming = settings.enable_streaming;
@@ -116,12 +144,14 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.core.terminal_ttl = ms(settings.terminal_ttl_ms);
   out.core.recovery_wait_max = ms(settings.recovery_timeout_ms);
   out.core.streams_kept_max = static_cast<std::uint32_t>(settings.max_kept_streams);
+  out.core.kept_bytes_max = static_cast<std::uint64_t>(settings.max_kept_bytes);
   out.limits.stall_timeout = ms(settings.stall_timeout_ms);
   return out;
 }
 
 bool is_loopback_url(std::string_view url) {
-  return url.starts_with("http://127.") || url.starts_with("http://[::1]");
+  const std::string_view host = url.substr(std::min(url.find("://") + 3, url.size()));
+  return host.starts_with("127.") || host.starts_with("[::1]");
 }
 
 std::string model_name_of(std::string_view path) {
@@ -137,4 +167,3 @@ std::string model_name_of(std::string_view path) {
 }
 
 }  // namespace seedance::apps
-  out.core.kept_bytes_max = static_cast<std::uint64_t>(settings.max_kept_bytes);

@@ -33,15 +33,18 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.max_connections = 40;
   settings.max_streams_per_connection = 50;
   settings.max_message_bytes = 6000;
+  settings.max_message_fragments = 65;
+  settings.websocket_deflate_level = 5;
+  settings.debug_echo = true;
   settings.max_queued_streams = 70;
   settings.queue_timeout_ms = 80;
   settings.detach_ttl_ms = 90;
   settings.orphan_ttl_ms = 100;
+  settings.max_kept_streams = 110;
+  settings.max_kept_bytes = 120 << 20;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   ASSERT_EQ(config->models.size(), 1U);
-  settings.max_kept_streams = 110;
-  settings.max_kept_bytes = 120 << 20;
   EXPECT_EQ(config->models[0].name, "big-q4");
   const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
   EXPECT_EQ(model.path, settings.model_path);
@@ -53,7 +56,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(config->host, "::1");
   EXPECT_EQ(config->port, 65535);
   EXPECT_EQ(config->edges, 2U);
-  EXPECT_EQ(config->api_keys, settings.api_keys);
+  EXPECT_TRUE(config->gate->closed());
   EXPECT_EQ(config->allowed_hosts, settings.allowed_hosts);
   EXPECT_EQ(config->allowed_origins, settings.allowed_origins);
   EXPECT_FALSE(config->streaming);
@@ -63,10 +66,17 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
   EXPECT_EQ(config->limits.http.body_bytes_max, 6000U);
   EXPECT_EQ(config->limits.websocket.message_bytes_max, 6000U);
+  EXPECT_EQ(config->limits.websocket.fragments_max, 65U);
+  EXPECT_FALSE(config->deflate_level);
+  EXPECT_TRUE(config->debug_echo);
+  settings.websocket_deflate = true;
+  EXPECT_EQ(server_config(settings)->deflate_level, 5);
   EXPECT_EQ(config->core.streams_queued_max, 70U);
   EXPECT_EQ(config->core.queue_wait_max, std::chrono::milliseconds{80});
   EXPECT_EQ(config->core.detach_ttl, std::chrono::milliseconds{90});
   EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
+  EXPECT_EQ(config->core.streams_kept_max, 110U);
+  EXPECT_EQ(config->core.kept_bytes_max, std::uint64_t{120} << 20);
 }
 
 TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
@@ -75,8 +85,6 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   const auto config = server_config(settings);
   ASSERT_TRUE(config);
   const server::ServerConfig defaults;
-  EXPECT_EQ(config->core.streams_kept_max, 110U);
-  EXPECT_EQ(config->core.kept_bytes_max, std::uint64_t{120} << 20);
   EXPECT_EQ(config->host, defaults.host);
   EXPECT_EQ(config->port, defaults.port);
   EXPECT_EQ(config->streaming, defaults.streaming);
@@ -86,10 +94,15 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->limits.streams_per_connection_max, defaults.limits.streams_per_connection_max);
   EXPECT_EQ(config->limits.websocket.message_bytes_max,
             defaults.limits.websocket.message_bytes_max);
+  EXPECT_EQ(config->limits.websocket.fragments_max, defaults.limits.websocket.fragments_max);
+  EXPECT_EQ(config->deflate_level, defaults.deflate_level);
+  EXPECT_EQ(config->debug_echo, defaults.debug_echo);
   EXPECT_EQ(config->core.streams_queued_max, defaults.core.streams_queued_max);
   EXPECT_EQ(config->core.queue_wait_max, defaults.core.queue_wait_max);
   EXPECT_EQ(config->core.detach_ttl, defaults.core.detach_ttl);
   EXPECT_EQ(config->core.orphan_ttl, defaults.core.orphan_ttl);
+  EXPECT_EQ(config->core.streams_kept_max, defaults.core.streams_kept_max);
+  EXPECT_EQ(config->core.kept_bytes_max, defaults.core.kept_bytes_max);
 }
 
 TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
@@ -101,8 +114,6 @@ TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   EXPECT_EQ(std::get<server::ScriptedModel>(config->models[0].engine).script, "rate=7");
 }
 
-  EXPECT_EQ(config->core.streams_kept_max, defaults.core.streams_kept_max);
-  EXPECT_EQ(config->core.kept_bytes_max, defaults.core.kept_bytes_max);
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
   settings.engine = "lama";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <variant>
 
 #include "apps/files.h"
 #include "config/load.h"
@@ -14,6 +15,12 @@ namespace {
 constexpr std::string_view kDefaultFile = "seedance.yaml";
 
 }  // namespace
+
+bool is_switch(std::string_view flag) {
+  return std::ranges::any_of(config::keys(), [flag](const config::Key& key) {
+    return key.flag == flag && std::holds_alternative<bool config::Settings::*>(key.field);
+  });
+}
 
 Result<config::Settings> load_settings(const std::string& path, const Flags& flags) {
   config::Sources sources;
@@ -31,7 +38,9 @@ Result<config::Settings> load_settings(const std::string& path, const Flags& fla
     sources.environment.emplace_back(pair.substr(0, equals), pair.substr(value));
   }
   for (const auto& [flag, values] : flags) {
-    if (!values.empty()) sources.flags.emplace_back(flag, values);
+    if (values.empty()) continue;
+    const bool is_bare = is_switch(flag) && values == std::vector<std::string>{""};
+    sources.flags.emplace_back(flag, is_bare ? std::vector<std::string>{"true"} : values);
   }
   return config::load(sources);
 }

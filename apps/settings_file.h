@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -10,7 +11,10 @@
 
 namespace seedance::apps {
 
-// By flag; empty = not given.
+// Whether the flag may stand alone, for true.
+bool is_switch(std::string_view flag);
+
+// By flag; empty = not given. A switch that stands alone has the value "".
 using Flags = std::map<std::string, std::vector<std::string>>;
 
 // `path` is that of the file; empty = seedance.yaml in the working directory, if it

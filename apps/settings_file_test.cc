@@ -21,6 +21,17 @@ TEST(SettingsFile, GivesWayToFlags) {
   EXPECT_EQ(settings->host, config::Settings{}.host);
 }
 
+TEST(SettingsFile, TakesASwitchThatStandsAlone) {
+  const io::TestDirectory directory;
+  const std::string path = directory.path() + "/a.yaml";
+  ASSERT_TRUE(write_file(path, "", Overwrite::no));
+  EXPECT_TRUE(load_settings(path, {{"--insecure", {""}}})->insecure);
+  EXPECT_FALSE(load_settings(path, {{"--insecure", {"false"}}})->insecure);
+  EXPECT_FALSE(load_settings(path, {{"--port", {""}}}));
+  EXPECT_TRUE(is_switch("--insecure"));
+  EXPECT_FALSE(is_switch("--port"));
+}
+
 TEST(SettingsFile, MustBeThereWhenItIsNamed) {
   const io::TestDirectory directory;
   const auto settings = load_settings(directory.path() + "/none.yaml");

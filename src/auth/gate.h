@@ -33,6 +33,7 @@ class Gate {
   explicit Gate(const GateRules& rules = {});
 
   bool closed() const { return closed_; }
+  std::size_t key_count() const { return keys_.size(); }
 
   // Who comes in with this key or token. `now` is what tokens are checked against.
   std::expected<Principal, Refusal> admit(std::string_view credential, WallTime now) const;

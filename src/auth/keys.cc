@@ -1,8 +1,5 @@
 #include "auth/keys.h"
 
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -56,26 +53,6 @@ const Principal* KeyTable::find(std::string_view key) const {
   return found == keys_.end() ? nullptr : &found->second;
 }
 
-KeyRing::KeyRing(std::span<const std::string> keys) {
-  for (const std::string& key : keys) hashes_.push_back(hash(key));
-}
-
-KeyRing::Hash KeyRing::hash(std::string_view key) {
-  Hash hash;
-  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), hash.data());
-  return hash;
-}
-
-bool KeyRing::admits(std::string_view key) const {
-  if (hashes_.empty()) return true;
-  const Hash asked = hash(key);
-  bool found = false;
-  for (const Hash& known : hashes_) {
-    found |= CRYPTO_memcmp(known.data(), asked.data(), known.size()) == 0;
-  }
-  return found;
-}
-
 std::string_view bearer_token(std::string_view authorization) {
   const auto space = authorization.find(' ');
   if (space == std::string_view::npos || !is_bearer(authorization.substr(0, space))) return {};
@@ -88,10 +65,6 @@ std::string_view subprotocol_secret(std::string_view offered, std::string_view p
     if (protocol.starts_with(prefix)) return protocol.substr(prefix.size());
   }
   return {};
-}
-
-std::string_view subprotocol_key(std::string_view offered) {
-  return subprotocol_secret(offered, kKeySubprotocol);
 }
 
 std::string_view query_ticket(std::string_view query) {

@@ -1,13 +1,10 @@
 // API keys, and where a request carries one.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <span>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "auth/principal.h"
 #include "auth/secret.h"
@@ -32,7 +29,7 @@ class KeyTable {
   // Null when no key is like that. Valid until the table changes.
   const Principal* find(std::string_view key) const;
 
-  bool empty() const { return keys_.empty(); }
+  std::size_t size() const { return keys_.size(); }
 
  private:
   struct FirstBytes {
@@ -48,25 +45,6 @@ class KeyTable {
   std::unordered_map<SecretHash, Principal, FirstBytes, Same> keys_;
 };
 
-// The keys that open this server. Keeps only their SHA-256, and compares those
-// in a time that depends on nothing but their number, so that a wrong key tells
-// nothing about a right one. A value; any thread may ask it.
-class KeyRing {
- public:
-  explicit KeyRing(std::span<const std::string> keys);
-
-  // Without keys everybody is admitted.
-  bool admits(std::string_view key) const;
-  bool asks_for_key() const { return !hashes_.empty(); }
-
- private:
-  using Hash = std::array<std::uint8_t, 32>;
-
-  static Hash hash(std::string_view key);
-
-  std::vector<Hash> hashes_;
-};
-
 // The token of an Authorization header (RFC 6750); empty when it has none.
 std::string_view bearer_token(std::string_view authorization);
 
@@ -78,9 +56,6 @@ inline constexpr std::string_view kTicketSubprotocol = "seedance.ticket.";
 // What follows the prefix in a Sec-WebSocket-Protocol header; empty when it is
 // not there.
 std::string_view subprotocol_secret(std::string_view offered, std::string_view prefix);
-
-// The key in a Sec-WebSocket-Protocol header; empty when it has none.
-std::string_view subprotocol_key(std::string_view offered);
 
 // The value of "ticket" in the query of a URL; empty when it has none.
 std::string_view query_ticket(std::string_view query);

@@ -8,11 +8,11 @@ namespace {
 
 TEST(KeyTable, FindsWhoHasTheKeyAndNobodyElse) {
   KeyTable table;
-  EXPECT_TRUE(table.empty());
+  EXPECT_EQ(table.size(), 0U);
   const Principal acme{.tenant = "acme", .role = Role::user, .key = "acme-1"};
   table.add(hash_of("first-key"), acme);
   table.add(hash_of("second-key"), anybody());
-  EXPECT_FALSE(table.empty());
+  EXPECT_EQ(table.size(), 2U);
   ASSERT_NE(table.find("first-key"), nullptr);
   EXPECT_EQ(*table.find("first-key"), acme);
   EXPECT_EQ(*table.find("second-key"), anybody());

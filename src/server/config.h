@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "auth/gate.h"
+#include "auth/ticket_book.h"
 #include "base/time.h"
 #include "core/core.h"
 #include "io/tls.h"
@@ -51,13 +54,13 @@ struct JournalSpec {
 struct ServerLimits {
   std::uint32_t connections_max = 65536;  // Lowered to what the descriptor limit allows.
   std::uint32_t streams_per_connection_max = 256;
-  std::uint32_t messages_queued_max = 65536;           // From the edges to the core.
-  std::size_t render_bytes_max = 64 << 10;             // Rendered for one send.
-  std::size_t pending_bytes_max = 64 << 10;            // Of answers unsent: nothing is read beyond.
-  std::size_t send_buffer_bytes = 256 << 10;           // Of the kernel, for each socket.
-  Duration handshake_timeout = std::chrono::seconds{10};  // Of TLS, in all.
-  Duration header_timeout = std::chrono::seconds{10};  // First byte to the end of the head.
-  Duration body_timeout = std::chrono::seconds{60};    // End of the head to that of the body.
+  std::uint32_t messages_queued_max = 65536;  // From the edges to the core.
+  std::size_t render_bytes_max = 64 << 10;    // Rendered for one send.
+  std::size_t pending_bytes_max = 64 << 10;   // Of answers unsent: nothing is read beyond.
+  std::size_t send_buffer_bytes = 256 << 10;  // Of the kernel, for each socket.
+  Duration handshake_timeout = std::chrono::seconds{10};   // Of TLS, in all.
+  Duration header_timeout = std::chrono::seconds{10};      // First byte to the end of the head.
+  Duration body_timeout = std::chrono::seconds{60};        // End of the head to that of the body.
   Duration keep_alive_timeout = std::chrono::seconds{75};  // Between two requests.
   Duration stall_timeout = std::chrono::seconds{60};       // Of an HTTP response that is not read.
   Duration sse_comment_after = std::chrono::seconds{15};   // A silent event stream says something.
@@ -73,9 +76,11 @@ struct ServerConfig {
   std::vector<ModelSpec> models;       // At least one; names differ.
   std::optional<JournalSpec> journal;  // None = streams live as long as the server.
 
-  // Any of them opens every route; none = no key is asked for. The probes and
-  // the static page are always open.
-  std::vector<std::string> api_keys;
+  // Who may come in; the probes and the static page are open to all. It may hold
+  // thousands of keys, so the edges share it.
+  std::shared_ptr<const auth::Gate> gate = std::make_shared<const auth::Gate>();
+  auth::TicketLimits tickets;
+  std::string audit_log;  // A file; empty = none.
   // Beside localhost, the loopback addresses and `host`; "*" = any. Without port.
   std::vector<std::string> allowed_hosts;
   // Of pages from elsewhere that may use this server, as browsers write them

@@ -9,7 +9,7 @@
 namespace seedance::server {
 
 Access access_of(const ServerConfig& config) {
-  return {.keys = auth::KeyRing{config.api_keys},
+  return {.gate = config.gate,
           .hosts = auth::HostRules{config.host, config.allowed_hosts},
           .origins = auth::OriginRules{config.allowed_origins}};
 }
@@ -19,11 +19,12 @@ std::int64_t Board::streams_active() const {
          stats->streams_running.value();
 }
 
-std::optional<Problem> EdgeContext::submit(StreamId stream, const core::ReplyTo& reply_to,
+std::optional<Problem> EdgeContext::submit(const Caller& caller, StreamId stream,
+                                           const core::ReplyTo& reply_to,
                                            core::GenerateRequest request) {
   const stream::Sha256 body = request.key.empty() ? stream::Sha256{} : api::digest_of(request);
   return ask(core::Submit{.reply_to = reply_to,
-                          .principal = {},
+                          .principal = caller.owner(),
                           .stream = stream,
                           .entropy = entropy.number(),
                           .wall = io::wall_now(),
@@ -44,15 +45,20 @@ wire::DeflateOptions EdgeContext::deflate_options(const wire::WsDeflate& agreed)
   return out;
 }
 
-void EdgeContext::begin_reading(StreamId stream, ConnectionId connection) {
-  readers.emplace(stream, connection);
-}
-
-void EdgeContext::end_reading(StreamId stream, ConnectionId connection) {
-  const auto [begin, end] = readers.equal_range(stream);
-  const auto one =
-      std::find(begin, end, std::pair<const StreamId, ConnectionId>{stream, connection});
-  if (one != end) readers.erase(one);
+void EdgeContext::note(const Caller& caller, observe::AuditEvent event, Route route,
+                       std::optional<StreamId> stream, int status, std::string_view code) const {
+  if (audit == nullptr) return;
+  const auth::Principal& who = caller.principal;
+  audit->add({.time = io::wall_now(),
+              .event = event,
+              .tenant = who.tenant,
+              .role = who.tenant.empty() ? std::string_view{} : auth::name(who.role),
+              .key = who.key,
+              .address = caller.address,
+              .route = name(route),
+              .stream = stream ? to_text(*stream) : std::string{},
+              .status = status,
+              .code = code});
 }
 
 void EdgeContext::give_up(const core::ReplyTo& reader) {

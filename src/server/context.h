@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "api/delivery.h"
-#include "auth/keys.h"
+#include "auth/gate.h"
 #include "auth/origins.h"
+#include "auth/ticket_book.h"
 #include "base/id.h"
 #include "base/time.h"
 #include "core/messages.h"
@@ -19,6 +19,8 @@
 #include "io/entropy.h"
 #include "io/mailbox.h"
 #include "io/tls.h"
+#include "observe/audit.h"
+#include "server/audit_log.h"
 #include "server/config.h"
 #include "server/counters.h"
 #include "store/journal_metrics.h"
@@ -29,12 +31,20 @@ namespace seedance::server {
 
 // Who may come in.
 struct Access {
-  auth::KeyRing keys;
+  std::shared_ptr<const auth::Gate> gate;  // Shared by the edges; never null.
   auth::HostRules hosts;
   auth::OriginRules origins;
 };
 
 Access access_of(const ServerConfig& config);
+
+// Who is at the other end of a connection.
+struct Caller {
+  auth::Principal principal = {};  // Its tenant is empty while nobody knows.
+  std::string address = {};        // Known where there is an audit log.
+
+  core::Principal owner() const { return {.tenant = principal.tenant}; }
+};
 
 // A model as clients see it: both names mean it.
 struct ModelNames {
@@ -63,10 +73,10 @@ struct EdgeContext {
   Counters& counters;
   io::Mailbox<core::Message>& core;
   core::EdgeId edge;
-  bool draining = false;  // New connections are answered, but start nothing.
+  auth::TicketBook* tickets = nullptr;  // Of all edges; null = none are issued.
+  AuditLog* audit = nullptr;            // Likewise; null = off.
+  bool draining = false;                // New connections are answered, but start nothing.
   io::Entropy entropy = {};
-  // Who is to be woken for which log: an entry for each reader.
-  std::unordered_multimap<StreamId, ConnectionId> readers = {};
   // Of WebSockets that agreed on it: no connection has one of its own.
   wire::Deflater deflater = {};
   wire::Inflater inflater = {};
@@ -74,13 +84,13 @@ struct EdgeContext {
   wire::DeflateOptions deflate_options(const wire::WsDeflate& agreed) const;
 
   // Sends the request to the core, or says why not.
-  std::optional<Problem> submit(StreamId stream, const core::ReplyTo& reply_to,
-                                core::GenerateRequest request);
+  std::optional<Problem> submit(const Caller& caller, StreamId stream,
+                                const core::ReplyTo& reply_to, core::GenerateRequest request);
   std::optional<Problem> ask(core::Message message);
 
-  // A reader on the connection is to be woken for the stream's log; not any more.
-  void begin_reading(StreamId stream, ConnectionId connection);
-  void end_reading(StreamId stream, ConnectionId connection);
+  // For the audit log.
+  void note(const Caller& caller, observe::AuditEvent event, Route route,
+            std::optional<StreamId> stream = {}, int status = 0, std::string_view code = {}) const;
 
   // Whoever asked so reads no more.
   void give_up(const core::ReplyTo& reader);

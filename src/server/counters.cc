@@ -16,7 +16,21 @@ void Counters::count_resume(ResumeCause cause) {
   resumes.at(static_cast<std::size_t>(cause)).add();
 }
 
+void Counters::count_refusal(auth::Refusal cause) {
+  refusals.at(static_cast<std::size_t>(cause)).add();
+}
+
 namespace {
+
+void append_refusals(std::string& out, const Counters& counters) {
+  constexpr std::string_view kName = "seedance_refusals_total";
+  observe::append_family(out, kName, "Requests of those who may not come in.", "counter");
+  for (std::size_t i = 0; i < auth::kRefusalCount; ++i) {
+    const std::array labels{observe::Label{"cause", auth::name(static_cast<auth::Refusal>(i))}};
+    observe::append_sample(out, kName, labels,
+                           static_cast<double>(counters.refusals.at(i).value()));
+  }
+}
 
 void append_resumes(std::string& out, const Counters& counters) {
   constexpr std::string_view kName = "seedance_resumes_total";
@@ -64,6 +78,7 @@ void append_text(std::string& out, const Counters& counters) {
                  "Ends that were told without every token: a fault of the server.",
                  counters.frame_losses.value());
   append_resumes(out, counters);
+  append_refusals(out, counters);
 
   constexpr std::string_view kName = "seedance_http_requests_total";
   observe::append_family(out, kName, "HTTP requests by route and kind of status.", "counter");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "auth/refusal.h"
 #include "observe/metric.h"
 #include "server/route.h"
 
@@ -39,12 +40,14 @@ struct Counters {
   observe::SharedCounter frame_losses;  // A stream's end was told without all of its tokens.
 
   std::array<observe::SharedCounter, kResumeCauseCount> resumes;
+  std::array<observe::SharedCounter, auth::kRefusalCount> refusals;  // At the door.
 
   // Answers by route and by the first digit of their status.
   std::array<std::array<observe::SharedCounter, 6>, kRouteCount> requests;
 
   void count_request(Route route, int status);
   void count_resume(ResumeCause cause);
+  void count_refusal(auth::Refusal cause);
 };
 
 // Prometheus text of all of them, as seedance_*.

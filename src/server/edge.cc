@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/openai.h"
+#include "io/address.h"
 #include "io/clock.h"
 #include "io/listen_fds.h"
 #include "server/http_session.h"
@@ -101,11 +102,8 @@ void Edge::on(core::Reply& reply, TimePoint now) {
 }
 
 void Edge::on(core::Wake& wake, TimePoint) {
-  for (const StreamId stream : wake.streams) {
-    const auto [begin, end] = context_->readers.equal_range(stream);
-    for (auto reader = begin; reader != end; ++reader) {
-      if (Connection* connection = connections_.find(reader->second)) list(*connection);
-    }
+  for (const ConnectionId id : wake.connections) {
+    if (Connection* connection = connections_.find(id)) list(*connection);
   }
 }
 
@@ -115,9 +113,12 @@ void Edge::on(NewConnection& accepted, TimePoint now) {
     connections_.release(id);
     return context_->counters.connections_open.subtract();
   }
+  std::string address =
+      context_->audit == nullptr ? std::string{} : io::peer_address(accepted.socket);
   list(connections_.put(
       id, std::make_unique<Connection>(
-              id, std::move(accepted.socket), std::make_unique<HttpSession>(*context_, id, now),
+              id, std::move(accepted.socket),
+              std::make_unique<HttpSession>(*context_, id, now, std::move(address)),
               ConnectionOptions{.tls = context_->tls.get(),
                                 .stall_timeout = context_->config.limits.stall_timeout,
                                 .handshake_timeout = context_->config.limits.handshake_timeout},

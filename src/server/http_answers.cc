@@ -23,6 +23,7 @@ constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr std::string_view kMetrics = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::string_view kHtml = "text/html; charset=utf-8";
 constexpr Duration kLinger = std::chrono::seconds{2};
+constexpr std::uint32_t kRetryAfterMs = 1000;
 
 // The client's name for what it asks for: nothing when it is none.
 std::optional<std::string> idempotency_key(std::string_view value) {
@@ -30,6 +31,45 @@ std::optional<std::string> idempotency_key(std::string_view value) {
   if (value.empty() || value.size() > api::kKeyBytesMax) return std::nullopt;
   if (!std::ranges::all_of(value, is_printable)) return std::nullopt;
   return std::string{value};
+}
+
+std::string_view query_of(const wire::HttpRequest& request) {
+  const std::string_view target = request.target;
+  return target.substr(std::min(request.path().size() + 1, target.size()));
+}
+
+bool is_websocket(Route route) {
+  return route == Route::websocket || route == Route::debug_echo;
+}
+
+// What somebody is told who does not come in.
+Problem problem_of(auth::Refusal why) {
+  using auth::Refusal;
+  const auto denied = [](std::string message) {
+    return Problem{.code = ErrorCode::permission_denied, .message = std::move(message)};
+  };
+  const auto unknown = [](std::string message) {
+    return Problem{.code = ErrorCode::unauthenticated, .message = std::move(message)};
+  };
+  switch (why) {
+    case Refusal::host:
+      return denied("this server does not answer to that Host; add it to allowed_hosts");
+    case Refusal::origin:
+      return denied("pages of that Origin may not use this server; add it to allowed_origins");
+    case Refusal::role:
+      return denied("this is for admins: it needs a key or token whose role is admin");
+    case Refusal::no_credential:
+    case Refusal::wrong_key:
+      return unknown("this server needs an API key: send it as Authorization: Bearer KEY");
+    case Refusal::wrong_ticket:
+      return unknown(
+          "this ticket was used, is too old or was never issued; POST /v1/tickets gives "
+          "another");
+    case Refusal::token_expired:
+      return unknown("the token has expired; get a new one");
+    default:
+      return unknown(fmt::format("the token is not valid here ({})", name(why)));
+  }
 }
 
 std::string retry_after_seconds(std::uint32_t milliseconds) {
@@ -42,6 +82,8 @@ std::string retry_after_seconds(std::uint32_t milliseconds) {
 void HttpSession::begin_answer(const wire::HttpRequest& request) {
   routed_ = route_of(request.path());
   if (routed_.route == Route::debug_echo && !context_.config.debug_echo) routed_ = {};
+  caller_.principal = {.tenant = ""};
+  asked_.reset();
   keep_alive_ = request.keep_alive && !draining_;
   head_only_ = request.method == "HEAD";
   http_1_0_ = request.http_1_0;
@@ -49,24 +91,13 @@ void HttpSession::begin_answer(const wire::HttpRequest& request) {
   cors_origin_ = !origin.empty() && context_.access.origins.lists(origin) ? origin : "";
 }
 
-bool HttpSession::admit(const wire::HttpRequest& request) {
+bool HttpSession::admit(const wire::HttpRequest& request, TimePoint now) {
   if (!routed_.open() && !admit_page(request)) return false;
   if (request.method == "OPTIONS" && routed_.takes("OPTIONS")) {
     preflight(request);
     return false;
   }
-  if (!routed_.open()) {
-    std::string_view key = auth::bearer_token(request.header("Authorization").value_or(""));
-    if (key.empty() && routed_.route == Route::websocket) {
-      key = auth::subprotocol_key(request.header("Sec-WebSocket-Protocol").value_or(""));
-    }
-    if (!context_.access.keys.admits(key)) {
-      refuse({.code = ErrorCode::unauthenticated,
-              .message = "this server needs an API key: send it as Authorization: Bearer KEY"},
-             {{"WWW-Authenticate", "Bearer"}});
-      return false;
-    }
-  }
+  if (!routed_.open() && !admit_caller(request, now)) return false;
   if (routed_.route == Route::unknown) {
     refuse_with(404, "there is nothing at this path");
     return false;
@@ -82,15 +113,51 @@ bool HttpSession::admit(const wire::HttpRequest& request) {
 bool HttpSession::admit_page(const wire::HttpRequest& request) {
   const std::string_view host = request.header("Host").value_or("");
   if (!context_.access.hosts.admits(host)) {
-    refuse({.code = ErrorCode::permission_denied,
-            .message = "this server does not answer to that Host; add it to allowed_hosts"});
+    refuse_caller(auth::Refusal::host);
     return false;
   }
   const auto origin = request.header("Origin");
   if (!origin || context_.access.origins.admits(*origin, host)) return true;
-  refuse({.code = ErrorCode::permission_denied,
-          .message = "pages of that Origin may not use this server; add it to allowed_origins"});
+  refuse_caller(auth::Refusal::origin);
   return false;
+}
+
+bool HttpSession::admit_caller(const wire::HttpRequest& request, TimePoint now) {
+  auto principal = identify(request, now);
+  if (!principal) {
+    refuse_caller(principal.error());
+    return false;
+  }
+  caller_.principal = *std::move(principal);
+  if (!routed_.for_admins() || caller_.principal.role == auth::Role::admin) return true;
+  refuse_caller(auth::Refusal::role);
+  return false;
+}
+
+std::expected<auth::Principal, auth::Refusal> HttpSession::identify(
+    const wire::HttpRequest& request, TimePoint now) {
+  const auth::Gate& gate = *context_.access.gate;
+  std::string_view key = auth::bearer_token(request.header("Authorization").value_or(""));
+  if (gate.closed() && key.empty() && is_websocket(routed_.route)) {
+    const std::string_view offered = request.header("Sec-WebSocket-Protocol").value_or("");
+    std::string_view ticket = auth::subprotocol_secret(offered, auth::kTicketSubprotocol);
+    if (ticket.empty()) ticket = auth::query_ticket(query_of(request));
+    if (!ticket.empty()) {
+      auto principal = context_.tickets ? context_.tickets->take(ticket, now) : std::nullopt;
+      if (!principal) return std::unexpected(auth::Refusal::wrong_ticket);
+      return *std::move(principal);
+    }
+    key = auth::subprotocol_secret(offered, auth::kKeySubprotocol);
+  }
+  return gate.admit(key, io::wall_now());
+}
+
+void HttpSession::refuse_caller(auth::Refusal why) {
+  context_.counters.count_refusal(why);
+  const Problem problem = problem_of(why);
+  std::vector<wire::HttpField> fields;
+  if (problem.code == ErrorCode::unauthenticated) fields = {{"WWW-Authenticate", "Bearer"}};
+  refuse(problem, std::move(fields), name(why));
 }
 
 void HttpSession::preflight(const wire::HttpRequest& request) {
@@ -135,6 +202,8 @@ void HttpSession::serve(const wire::HttpRequest& request, TimePoint now) {
     case Route::chat:
     case Route::completions:
       return generate(request);
+    case Route::tickets:
+      return issue_ticket(now);
     case Route::streams:
       return serve_streams();
     case Route::stream:
@@ -175,7 +244,30 @@ void HttpSession::serve_metrics() {
   core::append_text(body, *context_.board.stats);
   append_text(body, context_.counters);
   if (context_.board.journal != nullptr) append_text(body, *context_.board.journal);
+  if (context_.audit != nullptr) append_text(body, context_.audit->metrics());
   respond(200, {kMetrics, body});
+}
+
+// For a page that opens a WebSocket and can set no header there: what it gets here
+// by its key or token, it shows there instead, once.
+void HttpSession::issue_ticket(TimePoint now) {
+  auto ticket = context_.tickets ? context_.tickets->issue(caller_.principal, now) : std::nullopt;
+  if (!ticket) {
+    return refuse({.code = ErrorCode::overloaded,
+                   .message = "too many tickets wait for being used; try again in a moment",
+                   .numbers = {{"tickets_max",
+                                static_cast<std::int64_t>(context_.config.tickets.tickets_max)}},
+                   .retry_after_ms = kRetryAfterMs});
+  }
+  const auto ttl = std::chrono::duration_cast<std::chrono::seconds>(context_.config.tickets.ttl);
+  std::string body;
+  wire::JsonWriter{body}
+      .begin_object()
+      .field("ticket", *ticket)
+      .field("expires_in", ttl.count())
+      .end_object();
+  context_.note(caller_, observe::AuditEvent::ticket, routed_.route);
+  respond_json({.status = 200, .body = std::move(body)}, {{"Cache-Control", "no-store"}});
 }
 
 void HttpSession::generate(const wire::HttpRequest& request) {
@@ -202,16 +294,18 @@ void HttpSession::generate(const wire::HttpRequest& request) {
   if (!problem) {
     ++request_;
     const StreamId stream = context_.entropy.stream_id(io::wall_now());
-    problem = context_.submit(stream, reply_to(), std::move(generation));
+    asked_ = stream;
+    problem = context_.submit(caller_, stream, reply_to(), std::move(generation));
   }
   if (problem) return refuse(*problem);
+  context_.note(caller_, observe::AuditEvent::request, routed_.route, asked_);
   state_ = State::asked;
   reader_ = true;
 }
 
 void HttpSession::serve_streams() {
   ++request_;
-  ask(core::ListStreams{.reply_to = reply_to(), .principal = {}});
+  ask(core::ListStreams{.reply_to = reply_to(), .principal = caller_.owner()});
 }
 
 void HttpSession::serve_stream(const wire::HttpRequest& request) {
@@ -220,18 +314,19 @@ void HttpSession::serve_stream(const wire::HttpRequest& request) {
     return refuse({.code = ErrorCode::stream_not_found,
                    .message = "there is no such stream: ids are st_ and 26 characters"});
   }
+  asked_ = stream;
   ++request_;
   if (request.method == "DELETE") {
-    return ask(core::CancelStream{.reply_to = reply_to(), .principal = {}, .stream = *stream});
+    context_.note(caller_, observe::AuditEvent::cancel, routed_.route, asked_);
+    return ask(core::CancelStream{
+        .reply_to = reply_to(), .principal = caller_.owner(), .stream = *stream});
   }
-  const std::string_view target = request.target;
-  const std::size_t path_bytes = request.path().size();
-  const auto query =
-      api::parse_stream_query(*stream, target.substr(std::min(path_bytes + 1, target.size())),
-                              request.header("Last-Event-ID").value_or(""));
+  const auto query = api::parse_stream_query(*stream, query_of(request),
+                                             request.header("Last-Event-ID").value_or(""));
   if (!query) return refuse(query.error());
+  context_.note(caller_, observe::AuditEvent::resume, routed_.route, asked_);
   ask(core::Attach{.reply_to = reply_to(),
-                   .principal = {},
+                   .principal = caller_.owner(),
                    .stream = *stream,
                    .from = query->from,
                    .epoch = query->epoch});
@@ -275,10 +370,11 @@ void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
   } else {
     const auto subprotocol = agreed->protocol == api::kBinarySubprotocol ? api::Subprotocol::binary
                                                                          : api::Subprotocol::json;
-    upgrade_.session =
-        std::make_unique<WsSession>(context_, connection_, subprotocol, now, agreed->deflate);
+    upgrade_.session = std::make_unique<WsSession>(context_, connection_, subprotocol, now,
+                                                   agreed->deflate, caller_);
   }
   context_.counters.count_request(routed_.route, 101);
+  context_.note(caller_, observe::AuditEvent::connect, routed_.route);
   state_ = State::finished;
 }
 
@@ -311,7 +407,10 @@ void HttpSession::respond_json(const api::HttpAnswer& answer, std::vector<wire::
   respond(answer.status, {kJson, answer.body, std::move(fields)});
 }
 
-void HttpSession::refuse(const Problem& problem, std::vector<wire::HttpField> fields) {
+void HttpSession::refuse(const Problem& problem, std::vector<wire::HttpField> fields,
+                         std::string_view code) {
+  context_.note(caller_, observe::AuditEvent::refuse, routed_.route, asked_,
+                traits(problem.code).http_status, code.empty() ? name(problem.code) : code);
   const std::string seconds = retry_after_seconds(problem.retry_after_ms);
   if (problem.retry_after_ms > 0) fields.push_back({"Retry-After", seconds});
   respond_json(api::error_answer(problem), std::move(fields));

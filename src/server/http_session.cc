@@ -17,12 +17,14 @@ constexpr std::size_t kPieceBytesMax = std::size_t{16} << 10;
 
 }  // namespace
 
-HttpSession::HttpSession(EdgeContext& context, ConnectionId connection, TimePoint now)
+HttpSession::HttpSession(EdgeContext& context, ConnectionId connection, TimePoint now,
+                         std::string address)
     : context_(context),
       connection_(connection),
       parser_(context.config.limits.http),
       deadline_(now + context.config.limits.keep_alive_timeout),
-      draining_(context.draining) {}
+      draining_(context.draining),
+      caller_{.principal = {}, .address = std::move(address)} {}
 
 // Reading.
 
@@ -66,7 +68,7 @@ void HttpSession::on_head(const wire::HttpRequest& head, TimePoint now) {
   deadline_ = now + context_.config.limits.body_timeout;
   begin_answer(head);
   keep_alive_ = false;
-  if (!admit(head)) {
+  if (!admit(head, now)) {
     state_ = State::refused;
     deadline_ = now + kLinger;
   } else if (parser_.take_continue()) {
@@ -76,7 +78,7 @@ void HttpSession::on_head(const wire::HttpRequest& head, TimePoint now) {
 
 void HttpSession::on_request(const wire::HttpRequest& request, TimePoint now) {
   begin_answer(request);
-  if (admit(request)) serve(request, now);
+  if (admit(request, now)) serve(request, now);
   if (state_ == State::reading) complete(now);
 }
 
@@ -247,11 +249,9 @@ void HttpSession::begin_reading(const core::Accepted& accepted, Offset from) {
                          .head = api::AnswerHead{accepted},
                          .cursor = {.next = from},
                          .check = api::DeliveryCheck{from}});
-  context_.begin_reading(accepted.stream, connection_);
 }
 
 void HttpSession::end_reading() {
-  if (answer_) context_.end_reading(answer_->head.stream, connection_);
   answer_.reset();
   reader_ = false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,7 +31,8 @@ namespace seedance::server {
 class HttpSession final : public Session {
  public:
   // The context outlives the session.
-  HttpSession(EdgeContext& context, ConnectionId connection, TimePoint now);
+  HttpSession(EdgeContext& context, ConnectionId connection, TimePoint now,
+              std::string address = {});
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
   bool wants_input() const override;
@@ -82,13 +84,17 @@ class HttpSession final : public Session {
 
   // Deciding. admit() answers whoever it does not admit.
   void begin_answer(const wire::HttpRequest& request);
-  bool admit(const wire::HttpRequest& request);
+  bool admit(const wire::HttpRequest& request, TimePoint now);
   bool admit_page(const wire::HttpRequest& request);
+  bool admit_caller(const wire::HttpRequest& request, TimePoint now);
+  std::expected<auth::Principal, auth::Refusal> identify(const wire::HttpRequest& request,
+                                                         TimePoint now);
   void preflight(const wire::HttpRequest& request);
   void serve(const wire::HttpRequest& request, TimePoint now);
   void serve_models();
   void serve_model();
   void serve_metrics();
+  void issue_ticket(TimePoint now);
   void generate(const wire::HttpRequest& request);
   void serve_streams();
   void serve_stream(const wire::HttpRequest& request);
@@ -115,7 +121,10 @@ class HttpSession final : public Session {
   };
   void respond(int status, Content content);
   void respond_json(const api::HttpAnswer& answer, std::vector<wire::HttpField> fields = {});
-  void refuse(const Problem& problem, std::vector<wire::HttpField> fields = {});
+  // `code` is for the audit log, where it says more than that of the problem.
+  void refuse(const Problem& problem, std::vector<wire::HttpField> fields = {},
+              std::string_view code = {});
+  void refuse_caller(auth::Refusal why);
   void refuse_with(int status, std::string message, std::vector<wire::HttpField> fields = {});
   void refuse_and_close(int status, std::string message, TimePoint now);
   void append_head(int status, std::vector<wire::HttpField>& fields);
@@ -137,6 +146,8 @@ class HttpSession final : public Session {
 
   // Of the request that is being answered.
   Routed routed_;
+  Caller caller_;                  // The address is the connection's.
+  std::optional<StreamId> asked_;  // The stream that it is about.
   bool keep_alive_ = true;
   bool head_only_ = false;  // HEAD: no body.
   bool http_1_0_ = false;

@@ -23,6 +23,7 @@ constexpr std::array kEntries{
     Entry{"/v1/models", Route::models, kGet},
     Entry{"/v1/chat/completions", Route::chat, kPost},
     Entry{"/v1/completions", Route::completions, kPost},
+    Entry{"/v1/tickets", Route::tickets, kPost},
     Entry{"/v1/streams", Route::streams, kGet},
     Entry{"/ws/inference", Route::websocket, "GET"},
     Entry{"/v2/infer", Route::websocket, "GET"},
@@ -39,14 +40,19 @@ constexpr std::array kPrefixes{
 
 std::string_view name(Route route) {
   constexpr std::array<std::string_view, kRouteCount> kNames{
-      "unknown", "page", "healthz",     "readyz",  "plugin_health", "metrics",  "models",
-      "model",   "chat", "completions", "streams", "stream",        "websocket", "debug_echo"};
+      "unknown", "page",    "healthz", "readyz",    "plugin_health",
+      "metrics", "models",  "model",   "chat",      "completions",
+      "tickets", "streams", "stream",  "websocket", "debug_echo"};
   return kNames.at(static_cast<std::size_t>(route));
 }
 
 bool Routed::open() const {
   return route == Route::page || route == Route::healthz || route == Route::readyz ||
          route == Route::plugin_health;
+}
+
+bool Routed::for_admins() const {
+  return route == Route::metrics;
 }
 
 bool Routed::takes(std::string_view method) const {

@@ -18,13 +18,14 @@ enum class Route : std::uint8_t {
   model,
   chat,
   completions,
+  tickets,
   streams,
   stream,
   websocket,
   debug_echo,
 };
 
-inline constexpr std::size_t kRouteCount = 14;
+inline constexpr std::size_t kRouteCount = 15;
 
 std::string_view name(Route route);
 
@@ -37,6 +38,8 @@ struct Routed {
   // Whether it needs neither key nor a known host: it tells nothing and does
   // nothing.
   bool open() const;
+  // Whether it is about the whole server rather than the tenant's own.
+  bool for_admins() const;
   bool takes(std::string_view method) const;
 };
 

@@ -38,9 +38,6 @@ Result<void> check(const ServerConfig& config) {
       return fail(Errc::invalid, fmt::format("models: '{}' is there twice", model.name));
     }
   }
-  for (const std::string& key : config.api_keys) {
-    if (key.empty()) return fail(Errc::invalid, "api_keys: a key is empty");
-  }
   return {};
 }
 
@@ -87,6 +84,12 @@ Result<std::unique_ptr<Server>> Server::open(ServerConfig config,
     if (!opened) return std::unexpected(opened.error());
     listeners = *std::move(opened);
   }
+  std::unique_ptr<AuditLog> audit;
+  if (!config.audit_log.empty()) {
+    auto opened = AuditLog::open(config.audit_log);
+    if (!opened) return std::unexpected(opened.error());
+    audit = *std::move(opened);
+  }
   // The first hash loads two megabytes of algorithms: not on a client's time.
   (void)wire::accept_key({});
   auto core_wakeup = io::Wakeup::open();
@@ -99,6 +102,7 @@ Result<std::unique_ptr<Server>> Server::open(ServerConfig config,
                                             std::move(*core_wakeup), std::move(*stop)}};
 
   server->tls_ = *std::move(tls);
+  server->audit_ = std::move(audit);
   for (std::uint32_t i = 0; i < edge_count(server->config_); ++i) {
     auto wakeup = io::Wakeup::open();
     if (!wakeup) return std::unexpected(wakeup.error());
@@ -118,6 +122,7 @@ Server::Server(ServerConfig config, std::vector<io::Listener> listeners, io::Wak
                io::Wakeup stop)
     : config_(std::move(config)),
       listeners_(std::move(listeners)),
+      tickets_(config_.tickets),
       core_inbox_(std::move(core_wakeup), config_.limits.messages_queued_max),
       stop_wakeup_(std::move(stop)),
       drain_timeout_(config_.drain_timeout) {
@@ -145,6 +150,11 @@ Result<void> Server::reload(ServerConfig config) {
   if (!tls) return std::unexpected(tls.error());
   tls_ = *std::move(tls);
   drain_timeout_ = config.drain_timeout;
+  tickets_.set_limits(config.tickets);
+  if (audit_) {
+    audit_->reopen();
+    audit_->add({.time = io::wall_now(), .event = observe::AuditEvent::reload, .code = "ok"});
+  }
   for (const auto& inbox : inboxes_) {
     inbox->post(ReloadEdge{std::make_unique<const ServerConfig>(config), tls_});
   }
@@ -173,7 +183,9 @@ Result<void> Server::start_edges() {
                                                          .tls = tls_,
                                                          .counters = counters_,
                                                          .core = core_inbox_,
-                                                         .edge = {i}}};
+                                                         .edge = {i},
+                                                         .tickets = &tickets_,
+                                                         .audit = audit_.get()}};
     std::vector<const io::Listener*> listeners;
     for (std::size_t j = i; j < listeners_.size(); j += inboxes_.size()) {
       listeners.push_back(&listeners_[j]);
@@ -222,6 +234,11 @@ void Server::tell_notices(const OnNotice& on_notice) {
 // The first time, what runs may end; the second time it must.
 void Server::stop_once() {
   const TimePoint now = io::now();
+  if (audit_) {
+    audit_->add({.time = io::wall_now(),
+                 .event = observe::AuditEvent::admin,
+                 .code = stops_ == 0 ? "drain" : "stop"});
+  }
   if (stops_++ == 0) {
     for (const auto& inbox : inboxes_) inbox->post(DrainEdge{});
   }

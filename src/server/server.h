@@ -96,6 +96,8 @@ class Server {
   const std::vector<io::Listener> listeners_;
   Board board_;
   Counters counters_;
+  auth::TicketBook tickets_;
+  std::unique_ptr<AuditLog> audit_;  // Null = off.
   io::Mailbox<core::Message> core_inbox_;
   io::Wakeup stop_wakeup_;
   std::mutex reloading_;

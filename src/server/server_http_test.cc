@@ -183,7 +183,7 @@ TEST_F(ServerHttp, RefusesForeignOrigins) {
 TEST(ServerCors, AnswersAllowedOriginsOnly) {
   ServerConfig config;
   config.allowed_origins = {"https://app.example"};
-  config.api_keys = {"k"};
+  config.gate = key_gate({"k"});
   const TestServer server{"rate=0", config};
   TestClient client{server.port()};
   client.send(
@@ -204,7 +204,7 @@ TEST(ServerCors, AnswersAllowedOriginsOnly) {
 
 TEST(ServerKeys, GuardEverythingButProbesAndPage) {
   ServerConfig config;
-  config.api_keys = {"first", "second"};
+  config.gate = key_gate({"first", "second"});
   const TestServer server{"rate=0", config};
   TestClient client{server.port()};
   const TestResponse refused = client.get("/v1/models");
@@ -224,7 +224,7 @@ TEST(ServerKeys, GuardEverythingButProbesAndPage) {
 
 TEST(ServerKeys, MayBeAWebSocketSubprotocolAndAreNotEchoed) {
   ServerConfig config;
-  config.api_keys = {"s3cret"};
+  config.gate = key_gate({"s3cret"});
   const TestServer server{"rate=0", config};
   const auto offer = [&](std::string_view protocols) {
     TestClient client{server.port()};

@@ -317,7 +317,7 @@ TEST(ServerStreams, AreListedAndCancelled) {
 
 TEST(ServerStreams, AreGuardedLikeEverythingElse) {
   ServerConfig config;
-  config.api_keys = {"k"};
+  config.gate = key_gate({"k"});
   config.allowed_origins = {"https://app.example"};
   const TestServer server{"rate=0,length=3", config};
   TestClient client{server.port()};

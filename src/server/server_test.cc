@@ -51,9 +51,6 @@ TEST(Server, RefusesAConfigThatMeansNothing) {
   EXPECT_THAT(error_of(config), HasSubstr("'tale' is there twice"));
   config.models.clear();
   EXPECT_THAT(error_of(config), HasSubstr("models"));
-  config = scripted_config("");
-  config.api_keys = {""};
-  EXPECT_THAT(error_of(config), HasSubstr("api_keys"));
 }
 
 ServerConfig config_with(std::string program) {
@@ -190,7 +187,7 @@ TEST(Server, AReloadChangesWhoMayComeInAndDropsNoStream) {
   TestWebSocket socket{server.port()};
   socket.send(kInfer);
   socket.message("INFER_CHUNK");
-  config.api_keys = {"sesame"};
+  config.gate = key_gate({"sesame"});
   ASSERT_TRUE(server.server().reload(config));
   for (int in_a_row = 0; in_a_row < 4;) {  // On every edge.
     const int status = TestClient{server.port()}.get("/v1/models").status;
@@ -207,10 +204,10 @@ TEST(Server, ARefusedReloadChangesNothing) {
   ServerConfig config = scripted_config("rate=0");
   config.port = 0;
   TestServer server{config};
-  config.api_keys = {""};
+  config.models.clear();
   const auto refused = server.server().reload(config);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().detail, HasSubstr("api_keys"));
+  EXPECT_THAT(refused.error().detail, HasSubstr("models"));
   EXPECT_EQ(TestClient{server.port()}.get("/v1/models").status, 200);
 }
 

@@ -38,7 +38,6 @@ TEST_F(WsSessionTest, WhoGoesGivesItsStreamsUp) {
   const auto messages = told();
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(std::get<core::ReaderGone>(messages.front()).reader, reader_);
-  EXPECT_TRUE(context_.readers.empty());
 }
 
 TEST_F(WsSessionTest, RequestsTheCoreHasNoRoomForAreRefused) {
@@ -121,6 +120,15 @@ TEST_F(HttpSessionTest, RequestsTheCoreHasNoRoomForAreRefused) {
   const std::string answer = render(session_, kNow);
   EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 503 "));
   EXPECT_THAT(answer, testing::HasSubstr("Retry-After: 1\r\n"));
+}
+
+// Not the core, which may be busy, nor an engine.
+TEST_F(HttpSessionTest, ProbesAskNobody) {
+  for (const auto* path : {"/healthz", "/readyz", "/health/plugins/ws-inference"}) {
+    request("GET", path);
+    EXPECT_THAT(render(session_, kNow), testing::StartsWith("HTTP/1.1 ")) << path;
+  }
+  EXPECT_TRUE(told().empty());
 }
 
 // What the socket did not take is rendered again, and can be read without it.

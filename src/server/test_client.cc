@@ -135,14 +135,16 @@ TestResponse TestClient::post(std::string_view path, std::string_view body,
 }
 
 TestWebSocket::TestWebSocket(std::uint16_t port, std::string_view protocol,
-                             int receive_buffer_bytes)
+                             int receive_buffer_bytes, std::string_view key, std::string_view query)
     : client_(port, receive_buffer_bytes) {
+  const std::string target = "/ws/inference" + std::string{query};
+  const std::string authorization = "Bearer " + std::string{key};  // Without a key, it is none.
   std::string request;
   wire::append_upgrade_request(request, {.host = "localhost",
-                                         .target = "/ws/inference",
+                                         .target = target,
                                          .key = kWebSocketKey,
                                          .protocol = protocol,
-                                         .headers = {}});
+                                         .headers = {{"Authorization", authorization}}});
   client_.send(request);
   const std::string answer = client_.read_until("\r\n\r\n");
   const auto upgrade = wire::check_upgrade_response(as_bytes(answer), kWebSocketKey, protocol);
@@ -215,6 +217,10 @@ void TestWebSocket::close() {
   const Frame got = frame();
   EXPECT_EQ(got.opcode, wire::Opcode::close);
   send_frame(wire::Opcode::close, got.payload.substr(0, 2));
+}
+
+std::shared_ptr<const auth::Gate> key_gate(std::vector<std::string> keys) {
+  return std::make_shared<const auth::Gate>(auth::GateRules{.plain_keys = std::move(keys)});
 }
 
 ServerConfig scripted_config(std::string script) {

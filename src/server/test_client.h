@@ -54,7 +54,8 @@ class TestClient {
 class TestWebSocket {
  public:
   explicit TestWebSocket(std::uint16_t port, std::string_view protocol = api::kJsonSubprotocol,
-                         int receive_buffer_bytes = 0);
+                         int receive_buffer_bytes = 0, std::string_view key = "",
+                         std::string_view query = "");
 
   void send(std::string_view json);
   void send_frame(wire::Opcode opcode, std::string_view payload);
@@ -112,6 +113,9 @@ class TestServer {
   std::optional<Result<void>> outcome_;
   std::jthread thread_;
 };
+
+// Asks for one of these keys, each of which is an admin's.
+std::shared_ptr<const auth::Gate> key_gate(std::vector<std::string> keys);
 
 // A config whose only model is a script.
 ServerConfig scripted_config(std::string script);

@@ -87,10 +87,7 @@ class SessionTest : public testing::Test {
     stream_ = submit.stream;
     reader_ = submit.reply_to;
     reply(session, reader_, accepted(stream_));
-    EXPECT_EQ(readers_of(stream_), 1U);
   }
-
-  std::size_t readers_of(StreamId stream) const { return context_.readers.count(stream); }
 
   void grow(std::size_t tokens = 1) {
     for (; tokens > 0; --tokens) log_->append({1}, "word ", kNow, nullptr);
@@ -110,7 +107,7 @@ class SessionTest : public testing::Test {
   }
 
   const ServerConfig config_;
-  const Access access_{.keys = auth::KeyRing{{}},
+  const Access access_{.gate = std::make_shared<const auth::Gate>(),
                        .hosts = auth::HostRules{"127.0.0.1", {}},
                        .origins = auth::OriginRules{{}}};
   core::Stats stats_;

@@ -18,10 +18,11 @@ constexpr std::uint32_t kRetryAfterMs = 1000;
 }  // namespace
 
 WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
-                     TimePoint now, std::optional<wire::WsDeflate> deflate)
+                     TimePoint now, std::optional<wire::WsDeflate> deflate, Caller caller)
     : context_(context),
       socket_(context.config.limits.websocket, wire::WsRole::server, now),
       connection_(connection),
+      caller_(std::move(caller)),
       subprotocol_(subprotocol),
       deflate_(deflate) {
   if (deflate_) socket_.allow_compression(context_.inflater);
@@ -139,9 +140,14 @@ void WsSession::on(api::InferRequest& request) {
                .retry_after_ms = kRetryAfterMs};
   }
   const StreamId stream = context_.entropy.stream_id(io::wall_now());
-  if (!problem)
-    problem = context_.submit(stream, reply_to(++requests_), std::move(request.request));
-  if (problem) return api::append_error(answers_, request.id, std::nullopt, *problem);
+  if (!problem) {
+    problem = context_.submit(caller_, stream, reply_to(++requests_), std::move(request.request));
+  }
+  if (problem) {
+    note(observe::AuditEvent::refuse, stream, name(problem->code));
+    return api::append_error(answers_, request.id, std::nullopt, *problem);
+  }
+  note(observe::AuditEvent::request, stream);
   add_reader(stream, std::move(request.id), request.options, false);
 }
 
@@ -149,12 +155,16 @@ void WsSession::on(api::ResumeRequest& request) {
   auto problem = why_not_read(request.id);
   if (!problem) {
     problem = context_.ask(core::Attach{.reply_to = reply_to(++requests_),
-                                        .principal = {},
+                                        .principal = caller_.owner(),
                                         .stream = request.stream,
                                         .from = request.from,
                                         .epoch = request.epoch});
   }
-  if (problem) return api::append_error(answers_, request.id, request.stream, *problem);
+  if (problem) {
+    note(observe::AuditEvent::refuse, request.stream, name(problem->code));
+    return api::append_error(answers_, request.id, request.stream, *problem);
+  }
+  note(observe::AuditEvent::resume, request.stream);
   add_reader(request.stream, std::move(request.id), request.options, true);
 }
 
@@ -200,7 +210,7 @@ void WsSession::on(const api::AckRequest& request) {
   // Lost, when the core has no room, it only keeps the stream as long as others.
   if (stream) {
     (void)context_.ask(
-        core::Acknowledge{.principal = {}, .stream = *stream, .from = request.total});
+        core::Acknowledge{.principal = caller_.owner(), .stream = *stream, .from = request.total});
   }
 }
 
@@ -227,9 +237,12 @@ std::optional<Problem> WsSession::ask_cancel(std::string id, StreamId stream) {
                    .message = "too many cancels at once; try again in a moment",
                    .retry_after_ms = kRetryAfterMs};
   }
-  auto problem = context_.ask(
-      core::CancelStream{.reply_to = reply_to(++requests_), .principal = {}, .stream = stream});
-  if (!problem) cancelling_.push_back({requests_, std::move(id), stream});
+  auto problem = context_.ask(core::CancelStream{
+      .reply_to = reply_to(++requests_), .principal = caller_.owner(), .stream = stream});
+  if (!problem) {
+    note(observe::AuditEvent::cancel, stream);
+    cancelling_.push_back({requests_, std::move(id), stream});
+  }
   return problem;
 }
 
@@ -239,6 +252,10 @@ void WsSession::on(const api::Ping& ping) {
 
 void WsSession::on(const api::NativeRefusal& refusal) {
   api::append_error(answers_, refusal.id, std::nullopt, refusal.problem);
+}
+
+void WsSession::note(observe::AuditEvent event, StreamId stream, std::string_view code) const {
+  context_.note(caller_, event, Route::websocket, stream, 0, code);
 }
 
 core::ReplyTo WsSession::reply_to(std::uint64_t request) const {
@@ -307,7 +324,6 @@ void WsSession::begin(Reader& reader, core::Accepted& accepted, Offset from) {
   reader.log = std::move(accepted.log);
   reader.cursor = {.next = from};
   reader.check = api::DeliveryCheck{from};
-  context_.begin_reading(reader.stream, connection_);
 }
 
 void WsSession::on_refused(std::uint64_t request, const Problem& problem) {
@@ -381,7 +397,6 @@ void WsSession::on_sent(TimePoint now) {
 }
 
 void WsSession::finish(Reader& reader) {
-  context_.end_reading(reader.stream, connection_);
   if (finished_.size() == kFinishedMax) finished_.erase(finished_.begin());
   finished_.push_back({reader.view.id(), reader.stream});
 }
@@ -402,9 +417,6 @@ void WsSession::on_gone() {
 }
 
 void WsSession::forget_readers() {
-  for (const Reader& reader : readers_) {
-    if (reader.log) context_.end_reading(reader.stream, connection_);
-  }
   readers_.clear();
 }
 

@@ -27,7 +27,7 @@ class WsSession final : public Session {
  public:
   // The context outlives the session.
   WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
-            TimePoint now, std::optional<wire::WsDeflate> deflate = {});
+            TimePoint now, std::optional<wire::WsDeflate> deflate = {}, Caller caller = {});
   ~WsSession() override;
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
@@ -95,6 +95,7 @@ class WsSession final : public Session {
   void finish(Reader& reader);
   void forget_readers();
   void close_if_drained(TimePoint now);
+  void note(observe::AuditEvent event, StreamId stream, std::string_view code = {}) const;
   core::ReplyTo reply_to(std::uint64_t request) const;
   std::vector<Reader>::iterator find(std::uint64_t request);
   std::vector<Reader>::iterator find_id(std::string_view id);
@@ -103,6 +104,7 @@ class WsSession final : public Session {
   EdgeContext& context_;
   wire::WsConnection socket_;
   const ConnectionId connection_;
+  const Caller caller_;
   std::vector<Reader> readers_;
   std::vector<Cancelling> cancelling_;
   std::vector<Finished> finished_;  // The last ones, in the order of their ends.

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
 import urllib.request
 
 BINARY, MODEL = "", ""
@@ -165,7 +166,8 @@ class Version(unittest.TestCase):
 
     def test_help_ends_well(self):
         for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
-                          ["journal", "--help"], ["journal", "verify", "--help"]):
+                          ["journal", "--help"], ["journal", "verify", "--help"],
+                          ["keys", "--help"], ["keys", "add", "--help"]):
             result = run(*arguments)
             self.assertEqual(result.returncode, 0)
             self.assertIn("seedance", result.stdout)
@@ -236,12 +238,19 @@ class Serve(Server):
         terminal.write("\x03")
         self.assertEqual(terminal.wait(), 0)
 
-    def test_warns_where_anybody_may_ask(self):
-        self.start("--engine", "scripted", "--host", "0.0.0.0")
+    def test_starts_where_others_reach_it_only_if_it_asks_who_they_are(self):
+        scripted = ("--engine", "scripted", "--host", "0.0.0.0")
+        for alone in ((), ("--no-supervisor",)):
+            self.assert_refused(self.serve_refused(*scripted, *alone), "keys_file", "--insecure")
+        self.start(*scripted, "--insecure")
         warning = self.stop()
         self.assertEqual(warning.count("\n"), 1, warning)
-        self.assertIn("--api-key", warning)
-        self.start("--engine", "scripted", "--host", "0.0.0.0", "--api-key", "sesame")
+        self.assertIn("--keys-file", warning)
+        self.start(*scripted, "--api-key", "sesame")
+        self.assertEqual(self.stop(), "")
+        keys = self.write("keys", "# Nobody, for now.\n")
+        os.chmod(keys, 0o600)
+        self.start(*scripted, "--keys-file", keys)
         self.assertEqual(self.stop(), "")
 
     def test_streams_a_real_model(self):
@@ -255,6 +264,128 @@ class Serve(Server):
         self.assertEqual(events[-1]["type"], "INFER_DONE")
         self.assertEqual(sum(event.get("n", 0) for event in events), events[-1]["seq"])
         self.assertEqual(self.stop(), "")
+
+
+class Keys(Server):
+    """`seedance keys`, and a server that reads what it writes."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.path("keys")
+
+    def add(self, *arguments):
+        result = run("keys", "add", "--file", self.file, *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"\Ask-sd-[\w-]{43}\n\Z")
+        return result.stdout.strip()
+
+    def status(self, key, path="/v1/models"):
+        request = urllib.request.Request(self.url + path,
+                                         headers={"Authorization": f"Bearer {key}"})
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def reload(self, line):
+        """SIGHUP, and what it was answered with."""
+        self.server.send_signal(signal.SIGHUP)
+        said = self.server.stderr.readline()
+        self.assertIn(line, said)
+
+    def test_are_shown_once(self):
+        key = self.add("--tenant", "acme")
+        self.assertEqual(stat.S_IMODE(os.stat(self.file).st_mode), 0o600)
+        with open(self.file, encoding="utf-8") as file:
+            self.assertNotIn(key, file.read())
+        listed = run("keys", "list", "--file", self.file)
+        self.assertIn("acme-1", listed.stdout)
+        self.assertNotIn(key, listed.stdout)
+        self.assertEqual(listed.stderr, "")
+        as_json = run("keys", "list", "--file", self.file, "--json").stdout
+        self.assertEqual([(one["name"], one["role"]) for one in json.loads(as_json)["keys"]],
+                         [("acme-1", "user")])
+
+    def test_stand_where_the_settings_say(self):
+        environment = {"SEEDANCE_KEYS_FILE": self.file}
+        self.assertEqual(run("keys", "add", "--tenant", "a", environment=environment).returncode, 0)
+        config = self.write("other.yaml", f"keys_file: {self.file}\n")
+        self.assertIn("a-1", run("keys", "list", "--config", config).stdout)
+        self.assert_refused(run("keys", "list", cwd=self.directory), "--file", "keys_file")
+
+    def test_refuses_what_cannot_be(self):
+        missing = ("--file", self.path("none"))
+        self.assert_refused(run("keys"), "subcommand")
+        self.assert_refused(run("keys", "add", "--file", self.file), "--tenant")
+        self.assert_refused(run("keys", "add", "--tenant", "two words", "--file", self.file),
+                            "tenant")
+        self.assert_refused(run("keys", "add", "--tenant", "a", "--role", "root", *missing), "root")
+        self.assert_refused(run("keys", "list", *missing), missing[1])
+        self.assert_refused(run("keys", "revoke", "a-1", *missing), missing[1])
+        self.assertEqual(os.listdir(self.directory), [])
+        self.add("--tenant", "a", "--name", "mine")
+        self.assert_refused(run("keys", "add", "--tenant", "b", "--name", "mine", "--file",
+                                self.file), "mine")
+        self.assert_refused(run("keys", "revoke", "a-1", "--file", self.file), "a-1")
+        bad = self.write("bad", "nonsense\n")
+        self.assert_refused(run("keys", "list", "--file", bad), f"{bad}:1:")
+        self.assert_refused(self.serve_refused("--engine", "scripted", "--keys-file", bad),
+                            "keys_file", f"{bad}:1:")
+
+    def test_open_a_server_until_they_are_revoked(self):
+        first = self.add("--tenant", "acme")
+        admin = self.add("--tenant", "ops", "--role", "admin")
+        self.start("--engine", "scripted", "--keys-file", self.file)
+        self.assertEqual([self.status(key) for key in (first, admin, "wrong")], [200, 200, 401])
+        self.assertEqual([self.status(key, "/metrics") for key in (first, admin)], [403, 200])
+        second = self.add("--tenant", "acme")
+        self.assertEqual(run("keys", "revoke", "acme-1", "--file", self.file).returncode, 0)
+        self.reload("keys: 2 in all")
+        self.wait_for(lambda: self.status(first) == 401)
+        self.wait_for(lambda: self.status(second) == 200)
+        self.write(self.file, "nonsense\n")
+        self.reload(f"nothing changed: keys_file: {self.file}:1:")
+        self.assertEqual(self.status(second), 200)
+        self.stop()
+
+    def wait_for(self, condition):
+        """Each edge takes a reload up in its own time: soon."""
+        while not condition():
+            pass
+
+    def test_of_both_kinds_cannot_be_dropped_from_a_server_that_others_reach(self):
+        config = self.write("seedance.yaml", "api_keys: [sesame]\n")
+        self.start("--engine", "scripted", "--host", "0.0.0.0", "--config", config)
+        self.write("seedance.yaml", "max_connections: 7\n")
+        self.reload("nothing changed: host:")
+        self.assertEqual(self.status("sesame"), 200)
+        self.assertEqual(self.status("other"), 401)
+        self.stop()
+
+    def test_that_others_can_read_are_warned_about(self):
+        self.add("--tenant", "acme")
+        os.chmod(self.file, 0o644)
+        self.start("--engine", "scripted", "--keys-file", self.file)
+        self.assertIn("chmod 600", self.stop())
+
+    def test_leave_what_they_did_in_the_audit_log(self):
+        key = self.add("--tenant", "acme")
+        log = self.path("audit.jsonl")
+        self.start("--engine", "scripted:rate=0", "--keys-file", self.file, "--audit-log", log)
+        self.assertEqual(self.chat("a secret", "--api-key", key).returncode, 0)
+        os.rename(log, self.path("audit.1"))
+        self.reload("keys: 1 in all")
+        self.wait_for(lambda: os.path.exists(log))
+        self.stop()
+        with open(self.path("audit.1"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotIn("secret", text)
+        self.assertNotIn(key, text)
+        events = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual([(one["event"], one["tenant"], one["key"]) for one in events],
+                         [("connect", "acme", "acme-1"), ("request", "acme", "acme-1")])
+        self.assertEqual(stat.S_IMODE(os.stat(log).st_mode), 0o600)
 
 
 class DemoModel(Server):

@@ -1,0 +1,87 @@
+#include "server/audit_log.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "io/file_system.h"
+#include "io/test_directory.h"
+
+namespace seedance::server {
+namespace {
+
+using observe::AuditEvent;
+using ::testing::HasSubstr;
+
+class AuditLogTest : public testing::Test {
+ protected:
+  std::string text(const std::string& path) const { return io::read_file(path).value(); }
+  static std::ptrdiff_t lines(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+  const io::TestDirectory directory_;
+  const std::string path_ = directory_.path() + "/audit.jsonl";
+};
+
+TEST_F(AuditLogTest, WritesWhatWaitsBeforeItEnds) {
+  for (int run = 1; run <= 2; ++run) {
+    auto log = AuditLog::open(path_);
+    ASSERT_TRUE(log) << log.error().detail;
+    for (int i = 0; i < 100; ++i) (*log)->add({.event = AuditEvent::cancel, .tenant = "acme"});
+    log->reset();
+    EXPECT_EQ(lines(text(path_)), 100 * run) << "the next run adds to it";
+  }
+  EXPECT_THAT(text(path_), HasSubstr(R"("event":"cancel","tenant":"acme"})"));
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(AuditLogTest, GoesOnInANewFileWhenTheOldOneWasMoved) {
+  auto log = AuditLog::open(path_);
+  ASSERT_TRUE(log) << log.error().detail;
+  (*log)->add({.tenant = "before"});
+  std::filesystem::rename(path_, path_ + ".1");
+  (*log)->reopen();
+  (*log)->add({.tenant = "after"});
+  log->reset();
+  EXPECT_THAT(text(path_ + ".1"), HasSubstr("before"));
+  EXPECT_EQ(lines(text(path_ + ".1")), 1);
+  EXPECT_THAT(text(path_), HasSubstr("after"));
+  EXPECT_EQ(lines(text(path_)), 1);
+}
+
+TEST_F(AuditLogTest, DropsAndCountsWhatHasNoRoom) {
+  auto log = AuditLog::open(path_, 0);
+  ASSERT_TRUE(log) << log.error().detail;
+  (*log)->add({.tenant = "acme"});
+  EXPECT_EQ((*log)->metrics().dropped.value(), 1U);
+  log->reset();
+  EXPECT_EQ(text(path_), "");
+}
+
+TEST_F(AuditLogTest, CountsWhatTheDiskDoesNotTake) {
+  auto log = AuditLog::open("/dev/full");
+  ASSERT_TRUE(log) << log.error().detail;
+  AuditLog& full = **log;
+  full.add({.tenant = "acme"});
+  full.add({.tenant = "acme"});
+  while (full.metrics().dropped.value() < 2) std::this_thread::yield();
+  EXPECT_EQ(full.metrics().written.value(), 0U);
+  std::string metrics;
+  append_text(metrics, full.metrics());
+  EXPECT_THAT(metrics, HasSubstr("seedance_audit_dropped_total 2\n"));
+}
+
+TEST_F(AuditLogTest, NamesAFileThatCannotBeOpened) {
+  const auto log = AuditLog::open(directory_.path() + "/none/audit");
+  ASSERT_FALSE(log);
+  EXPECT_THAT(log.error().detail, HasSubstr("audit_log: " + directory_.path() + "/none/audit: "));
+}
+
+}  // namespace
+}  // namespace seedance::server
