@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -48,18 +49,20 @@ Result<Contents> read(const std::string& path) {
   return Contents{*std::move(text), *std::move(keys)};
 }
 
-// In the place of the old file, and its owner's: root makes keys for a server that
-// runs as somebody else.
+// In the place of the old file and its owner's, or of the directory's: root makes keys
+// for a server that runs as somebody else.
 Result<void> replace(const std::string& path, std::string_view text) {
   if (text.size() > auth::kKeyFileBytesMax) {
     return fail(Errc::overloaded,
                 fmt::format("{}: more than {} bytes", path, auth::kKeyFileBytesMax));
   }
-  struct stat old{};
-  const bool is_there = ::stat(path.c_str(), &old) == 0;
+  struct stat owned{};
+  const std::string parent = std::filesystem::path{path}.parent_path().string();
+  const bool is_known = ::stat(path.c_str(), &owned) == 0 ||
+                        ::stat(parent.empty() ? "." : parent.c_str(), &owned) == 0;
   auto written = write_file(path, text, Overwrite::yes);
-  if (written && is_there && old.st_uid != ::geteuid()) {
-    (void)!::chown(path.c_str(), old.st_uid, old.st_gid);  // Only root can.
+  if (written && is_known && owned.st_uid != ::geteuid()) {
+    (void)!::chown(path.c_str(), owned.st_uid, owned.st_gid);  // Only root can.
   }
   return written;
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/json/parse.hpp>
 #include <filesystem>
@@ -69,6 +70,18 @@ TEST_F(KeyStoreTest, RefusesNamesThatAreTakenOrNone) {
   }
   EXPECT_FALSE(add_key(path_, {.tenant = ""}, kNow));
   EXPECT_EQ(keys().size(), 1U);
+}
+
+// As root can be: where tests run as somebody else, there is nothing to give away.
+TEST_F(KeyStoreTest, LeavesTheFileToWhomTheDirectoryBelongs) {
+  constexpr uid_t kSomebody = 12345;
+  if (::chown(directory_.path().c_str(), kSomebody, kSomebody) != 0) GTEST_SKIP();
+  add("acme");
+  add("acme");
+  struct stat status{};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, kSomebody);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
 TEST_F(KeyStoreTest, LeavesABadFileAlone) {

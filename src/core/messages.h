@@ -22,7 +22,7 @@
 
 namespace seedance::core {
 
-// Who asks. Until keys exist there is one tenant.
+// Who asks: whose streams it sees. What else it may do is decided before the core.
 struct Principal {
   std::string tenant = "local";
 

@@ -244,6 +244,10 @@ void HttpSession::serve_metrics() {
   core::append_text(body, *context_.board.stats);
   append_text(body, context_.counters);
   if (context_.board.journal != nullptr) append_text(body, *context_.board.journal);
+  if (context_.tickets != nullptr) {
+    observe::append_gauge(body, "seedance_tickets_waiting", "Tickets that nobody used yet.",
+                          static_cast<double>(context_.tickets->size()));
+  }
   if (context_.audit != nullptr) append_text(body, context_.audit->metrics());
   respond(200, {kMetrics, body});
 }

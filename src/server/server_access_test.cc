@@ -186,6 +186,7 @@ TEST(ServerTickets, ExpireAndAreFew) {
   const TestResponse refused = TestClient{server.port()}.post("/v1/tickets", "", kAcme);
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.error_code(), "overloaded");
+  EXPECT_THAT(get(server, "/metrics", kOps).body, HasSubstr("seedance_tickets_waiting 2\n"));
 }
 
 class ServerTokens : public testing::Test {
