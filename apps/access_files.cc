@@ -45,7 +45,8 @@ Result<std::optional<auth::TokenRules>> token_rules(const config::Settings& sett
 }  // namespace
 
 Result<std::shared_ptr<const auth::Gate>> make_gate(const config::Settings& settings) {
-  auth::GateRules rules{.plain_keys = settings.api_keys};
+  auth::GateRules rules{.plain_keys = settings.api_keys,
+                        .certificates = !settings.tls_client_ca.empty()};
   if (!settings.keys_file.empty()) {
     auto keys = read_keys(settings.keys_file);
     if (!keys) return fail(keys.error().code, "keys_file: " + keys.error().detail);
@@ -68,7 +69,7 @@ std::vector<std::string> access_warnings(const config::Settings& settings) {
 
 Result<void> check_exposure(const config::Settings& settings, const auth::Gate& gate,
                             bool on_loopback) {
-  if (on_loopback || gate.closed() || settings.insecure || settings.tls_client_required) return {};
+  if (on_loopback || gate.closed() || settings.insecure) return {};
   return fail(Errc::invalid,
               "host: others reach this address, and anybody could come in; set keys_file, "
               "jwt_public_key_file, jwt_secret_file or api_keys, or give --insecure");

@@ -2,7 +2,13 @@
 
 namespace seedance::auth {
 
-Gate::Gate(const GateRules& rules) : closed_(rules.closed()), tokens_(rules.tokens) {
+std::optional<Principal> Gate::admit_certificate(std::string_view common_name) const {
+  if (!certificates_ || !is_name(common_name)) return std::nullopt;
+  return Principal{.tenant = std::string{common_name}, .role = Role::user, .key = {}};
+}
+
+Gate::Gate(const GateRules& rules)
+    : closed_(rules.closed()), certificates_(rules.certificates), tokens_(rules.tokens) {
   for (const std::string& key : rules.plain_keys) keys_.add(hash_of(key), anybody());
   if (!rules.keys) return;
   for (const KeyEntry& entry : *rules.keys) {

@@ -21,10 +21,11 @@ struct GateRules {
   std::vector<std::string> plain_keys = {};  // Each is of the tenant "local", and of an admin.
   std::optional<std::vector<KeyEntry>> keys = {};  // Of the file of keys, if there is one.
   std::optional<TokenRules> tokens = {};
+  bool certificates = false;  // A client's certificate, which TLS has verified, is one, too.
 
   // Whether a credential is asked for. So it is by a file that holds no key: whoever
   // revokes the last one closes the server.
-  bool closed() const { return !plain_keys.empty() || keys || tokens; }
+  bool closed() const { return !plain_keys.empty() || keys || tokens || certificates; }
 };
 
 // A value; any thread may ask it.
@@ -35,11 +36,16 @@ class Gate {
   bool closed() const { return closed_; }
   std::size_t key_count() const { return keys_.size(); }
 
+  // Who comes in with a certificate of this common name, when certificates count:
+  // a user of the tenant of that name. Nobody when it cannot name one.
+  std::optional<Principal> admit_certificate(std::string_view common_name) const;
+
   // Who comes in with this key or token. `now` is what tokens are checked against.
   std::expected<Principal, Refusal> admit(std::string_view credential, WallTime now) const;
 
  private:
   bool closed_;
+  bool certificates_;
   KeyTable keys_;
   std::optional<TokenRules> tokens_;
 };

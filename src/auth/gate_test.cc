@@ -52,6 +52,17 @@ TEST(Gate, StaysClosedWhenTheLastKeyIsRevoked) {
   EXPECT_EQ(ask(gate, "k1"), "wrong_key");
 }
 
+TEST(Gate, TakesCertificatesWhereTheyCount) {
+  const Gate gate{{.certificates = true}};
+  EXPECT_TRUE(gate.closed());
+  EXPECT_EQ(ask(gate, ""), "no_credential");
+  EXPECT_EQ(gate.admit_certificate("phone"),
+            (Principal{.tenant = "phone", .role = Role::user, .key = {}}));
+  EXPECT_EQ(gate.admit_certificate(""), std::nullopt);
+  EXPECT_EQ(gate.admit_certificate("two words"), std::nullopt);
+  EXPECT_EQ(Gate{}.admit_certificate("phone"), std::nullopt);
+}
+
 TEST(Gate, TakesTokensBesideKeys) {
   const Gate gate{{.keys = std::vector{entry("acme-1", "a.b.c")}, .tokens = tokens()}};
   EXPECT_EQ(ask(gate, hs256_token(kClaims)), "acme");

@@ -98,6 +98,7 @@ void Connection::on_handshake(TimePoint now) {
   if (channel_.established()) {
     handshake_by_ = kNever;
     counters_->tls_handshakes.add();
+    if (const auto peer = channel_.peer()) session_->on_certificate(*peer);
   } else if (ended_) {
     handshake_by_ = kNever;
     counters_->tls_handshakes_failed.add();

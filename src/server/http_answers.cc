@@ -149,6 +149,9 @@ std::expected<auth::Principal, auth::Refusal> HttpSession::identify(
     }
     key = auth::subprotocol_secret(offered, auth::kKeySubprotocol);
   }
+  if (key.empty() && !certificate_.empty()) {
+    if (auto principal = gate.admit_certificate(certificate_)) return *std::move(principal);
+  }
   return gate.admit(key, io::wall_now());
 }
 

@@ -36,6 +36,7 @@ class HttpSession final : public Session {
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
   bool wants_input() const override;
+  void on_certificate(const io::PeerCertificate& peer) override { certificate_ = peer.common_name; }
   void on_end(TimePoint now) override;
   void on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) override;
   void on_time(TimePoint now) override;
@@ -147,6 +148,7 @@ class HttpSession final : public Session {
   // Of the request that is being answered.
   Routed routed_;
   Caller caller_;                  // The address is the connection's.
+  std::string certificate_;        // Common name of the client's; empty without one.
   std::optional<StreamId> asked_;  // The stream that it is about.
   bool keep_alive_ = true;
   bool head_only_ = false;  // HEAD: no body.

@@ -162,6 +162,34 @@ TEST_F(ServerTls, AReloadWithAWrongFileChangesNothing) {
   EXPECT_THAT(client().ask(kHealth), StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
+// Its common name is the tenant: nobody sees another's streams.
+TEST(ServerTlsClients, AreKnownByTheirCertificates) {
+  const io::TestAuthority authority;
+  const io::TestAuthority clients{"Clients"};
+  ServerConfig config = config_of(authority.issue("server"));
+  config.tls->client_ca_file = clients.certificate_file();
+  config.gate = std::make_shared<const auth::Gate>(auth::GateRules{.certificates = true});
+  const TestServer server{config};
+  const auto phone = clients.issue("phone");
+  const auto laptop = clients.issue("laptop");
+  const auto get = [&](std::string_view path, const io::TestAuthority::Files* shows) {
+    TlsClient client{server, {.trusts = &authority, .shows = shows}};
+    return client.ask(
+        fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path));
+  };
+  EXPECT_THAT(get("/v1/models", nullptr), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(get("/healthz", nullptr), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(get("/metrics", &phone), StartsWith("HTTP/1.1 403 "));
+  const std::string body = R"({"prompt":"x","max_tokens":5})";
+  const std::string answer = TlsClient{server, {.trusts = &authority, .shows = &phone}}.ask(
+      fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                  "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                  body.size(), body));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(get("/v1/streams", &phone), HasSubstr("\"stream\":\"st_"));
+  EXPECT_THAT(get("/v1/streams", &laptop), HasSubstr("\"data\":[]"));
+}
+
 // Every record waits for the reader, and what it has not taken is rendered again.
 TEST(ServerTlsSlow, AReaderThatComesBackGetsEverything) {
   const io::TestAuthority authority;

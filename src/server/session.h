@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "core/messages.h"
+#include "io/tls.h"
 #include "stream/token_log.h"
 
 namespace seedance::server {
@@ -67,6 +68,9 @@ class Session {
   // wants_input(); one call more may come with what was read already.
   virtual void on_input(std::span<std::byte> bytes, TimePoint now) = 0;
   virtual bool wants_input() const = 0;
+
+  // The peer has shown a certificate, which was verified. Before any bytes.
+  virtual void on_certificate(const io::PeerCertificate&) {}
 
   // The peer sends no more, or is gone.
   virtual void on_end(TimePoint now) = 0;

@@ -28,10 +28,12 @@ function certificate(name, { issuer } = {}) {
     '-keyout', file(`${name}.key`), '-out', file(`${name}.pem`));
 }
 
-// Resolves with the status, the body and the server's certificate.
+const shown = (name) => ({ ca: read('root.pem'), cert: read(`${name}.pem`), key: read(`${name}.key`) });
+
+// Resolves with the status, the body and the server's certificate. Shows the phone's own.
 function get(url, options = {}) {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { ca: read('root.pem'), agent: false, ...options }, (response) => {
+    const sent = request(url, { ...shown('phone'), agent: false, ...options }, (response) => {
       const { CN } = response.socket.getPeerCertificate().subject;
       let body = '';
       response.on('data', (bytes) => (body += bytes));
@@ -70,7 +72,7 @@ test('every route is served over TLS, and no other way', async () => {
 
 test('a stream comes over wss', async () => {
   const socket = new WebSocket(`${server.url.replace('https', 'wss')}/ws/inference`,
-    'seedance.v2+json', { ca: read('root.pem') });
+    'seedance.v2+json', shown('phone'));
   await new Promise((resolve, reject) => socket.on('open', resolve).on('error', reject));
   let next = 0;
   const done = new Promise((resolve) => socket.on('message', (text) => {
@@ -86,12 +88,13 @@ test('a stream comes over wss', async () => {
   socket.close();
 });
 
-test('a client may show a certificate, if it is one of ours', async () => {
-  const shown = { cert: read('phone.pem'), key: read('phone.key') };
-  assert.equal((await get(`${server.url}/v1/models`, shown)).status, 200);
+test('a client comes in with a certificate of ours, and with no other', async () => {
+  assert.equal((await get(`${server.url}/v1/models`)).status, 200);
+  const without = { cert: undefined, key: undefined };
+  assert.equal((await get(`${server.url}/v1/models`, without)).status, 401);
+  assert.equal((await get(`${server.url}/healthz`, without)).status, 200);
   certificate('stranger');
-  const strange = { cert: read('stranger.pem'), key: read('stranger.key') };
-  await assert.rejects(get(`${server.url}/v1/models`, strange));
+  await assert.rejects(get(`${server.url}/v1/models`, shown('stranger')));
 });
 
 test('SIGHUP takes a new certificate, and keeps the old one when the new is broken', async () => {
