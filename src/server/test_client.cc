@@ -214,8 +214,10 @@ TestWebSocket::Stream TestWebSocket::read_stream(std::string_view id) {
 }
 
 void TestWebSocket::close() {
-  const Frame got = frame();
-  EXPECT_EQ(got.opcode, wire::Opcode::close);
+  Frame got = frame();
+  // A stream's end may overtake it: readers see that in the log, whoever woke them.
+  if (got.payload.contains("GOAWAY")) got = frame();
+  EXPECT_EQ(got.opcode, wire::Opcode::close) << got.payload;
   send_frame(wire::Opcode::close, got.payload.substr(0, 2));
 }
 
