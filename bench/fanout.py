@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Measures what it costs to send tokens to many connections, beside others that only send.
+
+  fanout.py [cost]   CPU seconds of the server for a million frames: 1,000 connections, a chunk of
+                     about 80 bytes each 50 ms, against a bare epoll loop, uWebSockets.js and ws
+  fanout.py many     19,000 streams of 20 tokens/s: whether every token comes, and how late
+
+Ours runs the scripted engine, core and journal and all; the others send a fixed frame. Prints
+tables and writes build/bench/fanout-*.json. uWebSockets.js is built for a newer C library than
+Debian 12's: tools/setup --bench gets one that only it uses.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import servers
+
+ROOT = servers.ROOT
+CLIENT = ROOT / "build/release/bench/seedance_bench_fanout"
+EPOLL = ROOT / "build/release/bench/seedance_bench_epoll"
+NODE = ROOT / ".deps/bin/node"
+NEWER_LIBC = ROOT / ".deps/newer-libc"
+BYTES, PERIOD_MS = 80, 50
+SCRIPT = "scripted:rate=20,step=50ms,prefill=0us,length=100000,context=200000,sequences=20000"
+REQUEST = {"type": "INFER_REQ", "id": "a", "prompt": "x", "max_tokens": 4000, "ignore_eos": True}
+
+
+def node(program):
+    return [str(NODE.resolve()), str(ROOT / "bench/peers" / program)]
+
+
+def newer_libc():
+    """How to start a program on it."""
+    return [str(NEWER_LIBC / "ld-linux-x86-64.so.2"), "--library-path", str(NEWER_LIBC)]
+
+
+def sender(command):
+    @contextlib.contextmanager
+    def start():
+        port = servers.free_port()
+        process = subprocess.Popen([*command, str(port), str(BYTES), str(PERIOD_MS)])
+        try:
+            wait_for_port(port, process)
+            yield port, process.pid
+        finally:
+            process.kill()
+            process.wait()
+    return start
+
+
+def seedance(*flags):
+    @contextlib.contextmanager
+    def start():
+        port = servers.free_port()
+        with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
+            command = [str(ROOT / "build/release/seedance"), "serve", "--engine", SCRIPT, "--port",
+                       str(port), "--no-supervisor", "--data-dir", data, "--max-queued-streams",
+                       "20000", "--journal-max-bytes", str(1 << 40), *flags]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            try:
+                wait_for_port(port, process)
+                yield port, process.pid
+            finally:
+                for _ in range(2):  # The second does not wait for streams.
+                    process.send_signal(signal.SIGTERM)
+                    time.sleep(0.5)
+                process.wait()
+    return start
+
+
+SUBJECTS = {
+    "epoll": (sender([str(EPOLL)]), "bench"),
+    "uWebSockets.js": (sender([*newer_libc(), *node("uws.mjs")]), "bench"),
+    "ws": (sender(node("ws.mjs")), "bench"),
+    "seedance": (seedance(), "seedance.v2+json"),
+    "seedance, no journal": (seedance("--journal", "none"), "seedance.v2+json"),
+}
+
+
+def wait_for_port(port, process):
+    import socket
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args[0]} ended with code {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError(f"nobody listens on {port}")
+
+
+def client(port, pid, protocol, connections, args, *flags):
+    command = [str(CLIENT), "--port", str(port), "--pid", str(pid), "--protocol", protocol,
+               "--connections", str(connections), "--warmup", str(args.warmup), "--seconds",
+               str(args.seconds), "--message", json.dumps(REQUEST), *flags]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def write(name, args, content):
+    out = ROOT / "build/bench"
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"fanout-{name}.json"
+    path.write_text(json.dumps({"load_before": args.load_before, "cores": os.cpu_count(),
+                                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                                **content}, indent=1) + "\n")
+    print(f"\nwritten: {path}")
+
+
+def cost(args):
+    runs = {name: [] for name in args.subjects}
+    for _ in range(args.repeat):
+        for name in args.subjects:
+            start, protocol = SUBJECTS[name]
+            with start() as (port, pid):
+                result = client(port, pid, protocol, 1000, args)
+            runs[name].append(result)
+            print(f"  {name:22}{result['cpu_s_per_million_frames']:8.2f} CPU s per million frames",
+                  flush=True)
+    medians = {name: statistics.median(run["cpu_s_per_million_frames"] for run in rows)
+               for name, rows in runs.items()}
+    bare = medians.get("epoll")
+    print("\n| server | CPU s per million frames | against bare epoll |\n|:--|--:|--:|")
+    for name, value in medians.items():
+        print(f"| {name} | {value:.2f} | {f'{value / bare:.2f}' if bare else '-'} |")
+    write("cost", args, {"medians": medians, "runs": runs})
+
+
+def resident_kb(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+def many(args):
+    with seedance(*args.flags)() as (port, pid):
+        result = client(port, pid, "seedance.v2+json", args.connections, args,
+                        "--period-ms", str(PERIOD_MS))
+        result["resident_kb"] = resident_kb(pid)
+    print(json.dumps(result, indent=1))
+    print(f"{result['tokens'] / result['tokens_due']:.4f} of the tokens that were due came, "
+          f"{result['tokens'] / max(1, result['frames']):.1f} a frame; 99 % were late by at most "
+          f"{result['late_ms']['p99']} ms")
+    write("many", args, result)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", nargs="?", default="cost", choices=["cost", "many"])
+    parser.add_argument("--subjects", type=lambda text: text.split(";"), default=list(SUBJECTS),
+                        help="with semicolons: of " + "; ".join(SUBJECTS))
+    parser.add_argument("--connections", type=int, default=19000)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--warmup", type=float, default=3)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--flags", type=lambda text: text.split(), default=[],
+                        help="more flags of `seedance serve`, for many")
+    args = parser.parse_args()
+    args.load_before = os.getloadavg()[0]
+    {"cost": cost, "many": many}[args.command](args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
