@@ -23,13 +23,13 @@ void check(const auth::TokenRules& rules, std::string_view token) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view text = as_text(std::as_bytes(std::span{bytes, size}));
-  static const auth::TokenRules secret{
+  static const auth::TokenRules kSecret{
       .key = *auth::secret_key(auth::kTestSecret), .audience = "seedance", .issuer = {}};
-  static const auth::TokenRules open{
+  static const auth::TokenRules kPublic{
       .key = *auth::public_key(auth::TestSigner{}.pem()), .audience = {}, .issuer = {}};
-  check(secret, text);
-  check(open, text);
-  check(secret, auth::hs256_token(text));
-  check(secret, auth::hmac_token(auth::kTestSecret, text, R"({"sub":"a","exp":1e10})"));
+  check(kSecret, text);
+  check(kPublic, text);
+  check(kSecret, auth::hs256_token(text));
+  check(kSecret, auth::hmac_token(auth::kTestSecret, text, R"({"sub":"a","exp":1e10})"));
   return 0;
 }

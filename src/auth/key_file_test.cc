@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-KeyEntry entry(std::string name, std::string secret = "s") {
+KeyEntry entry(std::string name, std::string_view secret = "s") {
   return {.name = std::move(name),
           .tenant = "acme",
           .role = Role::user,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include <utility>
 
 namespace seedance::auth {
 namespace {
@@ -44,8 +43,8 @@ SecretHash KeyTable::blinded(const SecretHash& hash) const {
   return hash_of(text);
 }
 
-void KeyTable::add(const SecretHash& key, Principal principal) {
-  keys_.try_emplace(blinded(key), std::move(principal));
+void KeyTable::add(const SecretHash& key, const Principal& principal) {
+  keys_.try_emplace(blinded(key), principal);
 }
 
 const Principal* KeyTable::find(std::string_view key) const {

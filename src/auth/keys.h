@@ -24,7 +24,7 @@ class KeyTable {
   KeyTable();
 
   // The first of two that are the same stays.
-  void add(const SecretHash& key, Principal principal);
+  void add(const SecretHash& key, const Principal& principal);
 
   // Null when no key is like that. Valid until the table changes.
   const Principal* find(std::string_view key) const;

@@ -70,6 +70,7 @@ TEST(TicketBook, LetsInOnceHoweverManyThreadsTry) {
   std::atomic<int> admitted{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         if (book.take(*ticket, kNow)) ++admitted;

@@ -100,7 +100,7 @@ TEST(ServerTenants, SeeTheirOwnStreamsAndNoOthers) {
 
   for (const TestResponse& refused :
        {get(server, path, kOther), remove(server, path, kOther),
-        get(server, path, kOther + "Last-Event-ID: " + stream + ":1:3\r\n")}) {
+        get(server, path, fmt::format("{}Last-Event-ID: {}:1:3\r\n", kOther, stream))}) {
     EXPECT_EQ(refused.status, 404);
     EXPECT_EQ(refused.error_code(), "stream_not_found");
   }
