@@ -18,9 +18,9 @@ constexpr double kLongestNs = 24 * 3600e9;
 
 Result<Duration> parse_duration(std::string_view text) {
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  const std::string_view unit{rest, end};
+  const char* const begin = text.data();
+  const auto [rest, error] = std::from_chars(begin, begin + text.size(), number);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(rest - begin));
   for (const auto& [name, ns] : kUnits) {
     if (error != std::errc{} || unit != name) continue;
     const double total = number * ns;

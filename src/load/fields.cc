@@ -23,8 +23,7 @@ bool is_word(std::string_view text) {
 
 json::value parse_json(std::string_view text, json::storage_ptr storage) {
   boost::system::error_code error;
-  json::value value = json::parse(text, error, std::move(storage));
-  return error ? json::value{} : value;
+  return json::parse(text, error, std::move(storage));  // Null where there is an error.
 }
 
 const json::object* object_in(const json::value& value) {

@@ -103,7 +103,9 @@ void NativeConnection::on_time(TimePoint now, std::vector<Event>& events) {
 }
 
 void NativeConnection::read(std::vector<Event>& events) {
-  while (auto event = ws_->next()) {
+  while (!lost_) {
+    const auto event = ws_->next();
+    if (!event) break;
     if (const auto* closed = std::get_if<wire::WsClosed>(&*event)) {
       const bool gone = closed->code == static_cast<std::uint16_t>(wire::CloseCode::abnormal);
       lose(gone ? std::string{kConnectionLost} : fmt::format("closed_{}", closed->code),

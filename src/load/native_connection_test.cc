@@ -150,7 +150,7 @@ TEST(NativeConnection, TakesNoMoreRequestsOfAServerThatGoes) {
   const auto connection = opened(kJson);
   EXPECT_THAT(feed(*connection, frame(R"({"type":"GOAWAY","reason":"drain"})")), IsEmpty());
   EXPECT_FALSE(connection->usable());
-  std::string close = "\x03\xF4";  // 1012
+  const std::string close = "\x03\xF4";  // 1012
   const auto events = feed(*connection, frame(close, wire::Opcode::close));
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(std::get<Lost>(events[0]).code, "closed_1012");
@@ -166,7 +166,8 @@ TEST(NativeConnection, IsLostOnce) {
   EXPECT_EQ(std::get<Lost>(events[0]).code, kConnectionLost);
   EXPECT_FALSE(connection->cancel(1));
   const auto other = opened(kJson);
-  EXPECT_THAT(feed(*other, frame("[]") + frame("{")), testing::SizeIs(1));
+  EXPECT_THAT(feed(*other, frame("[]") + frame(R"({"type":"ERROR","id":"1"})")),
+              testing::SizeIs(1));
 }
 
 TEST(NativeConnection, CancelsAndAnswersPings) {

@@ -129,17 +129,19 @@ void rate_lines(std::string& out, const ReportHead& head, const RunResult& resul
                  head.slo);
 }
 
-void latency_lines(std::string& out, const Statistics& statistics) {
+void latency_lines(std::string& out, const RunOptions& options, const Statistics& statistics) {
   fmt::format_to(std::back_inserter(out), "\n{:<15}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  ms\n", "",
                  "mean", "p50", "p90", "p99", "p99.9", "max");
   for (const Row& row : kRows) {
     const LatencyHistogram& histogram = statistics.of(row.figure);
     if (histogram.count() == 0) continue;
-    fmt::format_to(std::back_inserter(out), "{:<15}{:>10.2f}", row.title, to_ms(histogram.mean()));
+    // In the closed loop a request is due when it is sent.
+    if (row.figure == Figure::send_delay && !options.shape.open_loop()) continue;
+    fmt::format_to(std::back_inserter(out), "{:<15}{:>10.3f}", row.title, to_ms(histogram.mean()));
     for (const auto& [name, share] : kPercentiles) {
-      fmt::format_to(std::back_inserter(out), "{:>10.2f}", to_ms(histogram.percentile(share)));
+      fmt::format_to(std::back_inserter(out), "{:>10.3f}", to_ms(histogram.percentile(share)));
     }
-    fmt::format_to(std::back_inserter(out), "{:>10.2f}\n", to_ms(histogram.max()));
+    fmt::format_to(std::back_inserter(out), "{:>10.3f}\n", to_ms(histogram.max()));
   }
 }
 
@@ -159,8 +161,15 @@ std::string text_report(const ReportHead& head, const RunOptions& options,
     fmt::format_to(to, "; {} more to warm up", statistics.warmup().sent);
   }
   fmt::format_to(to, "; {:.1f} s\n", seconds(result.elapsed));
+  if (measured.succeeded > 0) {
+    const auto mean = [&](std::uint64_t total) {
+      return static_cast<double>(total) / static_cast<double>(measured.succeeded);
+    };
+    fmt::format_to(to, "tokens       {:.1f} of prompt and {:.1f} of answer, on average\n",
+                   mean(statistics.prompt_tokens()), mean(statistics.answer_tokens()));
+  }
   rate_lines(out, head, result);
-  latency_lines(out, statistics);
+  latency_lines(out, options, statistics);
   const double busy =
       result.elapsed > Duration{} ? seconds(result.cpu) / seconds(result.elapsed) : 0;
   fmt::format_to(to, "\nclient CPU   {:.2f} s, {:.0f}% of a core{}\n", seconds(result.cpu),
@@ -197,7 +206,8 @@ std::string json_report(const ReportHead& head, const RunOptions& options,
   json.field("window_s", window ? rounded(seconds(*window)) : 0);
   rate(json, "tokens_per_s", statistics.window_tokens(), window);
   rate(json, "requests_per_s", statistics.window_done(), window);
-  json.field("tokens", statistics.tokens()).field("prompt_tokens", statistics.prompt_tokens());
+  json.field("prompt_tokens", statistics.prompt_tokens())
+      .field("answer_tokens", statistics.answer_tokens());
   json.key("goodput");
   if (head.slo.empty()) {
     json.null();

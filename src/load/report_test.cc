@@ -48,7 +48,7 @@ TEST(JsonReport, HasEveryFigure) {
   EXPECT_EQ(report.at("window_s").to_number<double>(), 4);
   EXPECT_EQ(report.at("tokens_per_s").to_number<double>(), 3);
   EXPECT_EQ(report.at("requests_per_s").to_number<double>(), 0.75);
-  EXPECT_EQ(report.at("tokens"), 12);
+  EXPECT_EQ(report.at("answer_tokens"), 12);
   EXPECT_EQ(report.at("prompt_tokens"), 30);
   EXPECT_EQ(report.at("goodput"),
             boost::json::parse(R"({"slo":"ttft=300ms","share":0.5,"requests_per_s":0.5})"));
@@ -86,10 +86,12 @@ TEST(TextReport, IsForPeople) {
       text_report({.url = "http://h", .slo = "ttft=300ms"}, closed_loop(), made_up());
   EXPECT_THAT(text, HasSubstr("chat http://h: closed loop, 1 in flight\n"));
   EXPECT_THAT(text, HasSubstr("3 succeeded, 1 failed; 5.0 s\n"));
+  EXPECT_THAT(text, HasSubstr("10.0 of prompt and 4.0 of answer, on average\n"));
   EXPECT_THAT(text, HasSubstr("3.0 tokens/s, 0.75 requests/s, over 4.0 s of full load\n"));
   EXPECT_THAT(text, HasSubstr("0.50 requests/s; 50.0% of requests are within ttft=300ms\n"));
-  EXPECT_THAT(text, HasSubstr("\nTTFT               200.00"));
+  EXPECT_THAT(text, HasSubstr("\nTTFT              200.000"));
   EXPECT_THAT(text, Not(HasSubstr("\nqueue")));
+  EXPECT_THAT(text, Not(HasSubstr("\nsend delay")));
   EXPECT_THAT(text, HasSubstr("0.25 s, 5% of a core\n"));
   EXPECT_THAT(text, HasSubstr("failed       1 x overloaded: the queue is full\n"));
 }

@@ -277,6 +277,7 @@ void Runner::drop(std::uint64_t id, const Lost& lost) {
 
 void Runner::on_tick() {
   std::vector<std::uint64_t> ids;
+  ids.reserve(links_.size());
   for (const auto& [id, link] : links_) ids.push_back(id);
   for (const std::uint64_t id : ids) {
     Link& link = links_.at(id);

@@ -91,7 +91,7 @@ Result<RunResult> run_load(const RunOptions& options) {
 }
 
 TEST(Runner, CountsWhatServersAnswer) {
-  FakeServer server{[](int request) -> FakeServer::Reply {
+  const FakeServer server{[](int request) -> FakeServer::Reply {
     switch (request) {
       case 0:
         return {with_body("503 No", R"({"error":{"code":"overloaded","message":"m"}})")};
@@ -120,7 +120,7 @@ TEST(Runner, CountsWhatServersAnswer) {
 
 TEST(Runner, KeepsConnectionsWhereItMay) {
   for (const bool keep : {true, false}) {
-    FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer}; }};
+    const FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer}; }};
     RunOptions options = options_for(server.port(), 5);
     options.target.keep_alive = keep;
     const auto result = run_load(options);
@@ -133,14 +133,14 @@ TEST(Runner, KeepsConnectionsWhereItMay) {
 // Each answer is whole, and the connection is closed behind it without notice: what
 // was asked over it meanwhile is asked again, and is no failure.
 TEST(Runner, AsksAgainWhatAClosedConnectionNeverBrought) {
-  FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer, true}; }};
+  const FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer, true}; }};
   const auto result = run_load(options_for(server.port(), 20));
   ASSERT_TRUE(result);
   EXPECT_EQ(result->statistics.measured().succeeded, 20U);
 }
 
 TEST(Runner, TakesAnOpenLoopToItsEnd) {
-  FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer}; }};
+  const FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer}; }};
   RunOptions options = options_for(server.port(), 10);
   options.shape.rate = 10'000;
   options.shape.in_flight_max = 1;  // The server takes one connection after the other.
@@ -151,7 +151,7 @@ TEST(Runner, TakesAnOpenLoopToItsEnd) {
 }
 
 TEST(Runner, GivesUpAServerThatIsSilent) {
-  FakeServer server{[](int) -> FakeServer::Reply { return {""}; }};
+  const FakeServer server{[](int) -> FakeServer::Reply { return {""}; }};
   RunOptions options = options_for(server.port(), 1);
   options.timeout = 10ms;
   const auto result = run_load(options);
@@ -162,7 +162,7 @@ TEST(Runner, GivesUpAServerThatIsSilent) {
 TEST(Runner, FailsAtOnceWhereThereIsNoServer) {
   std::uint16_t port = 0;
   {
-    FakeServer server{[](int) -> FakeServer::Reply { return {""}; }};
+    const FakeServer server{[](int) -> FakeServer::Reply { return {""}; }};
     port = server.port();
   }
   const auto result = run_load(options_for(port, 1));
@@ -171,7 +171,8 @@ TEST(Runner, FailsAtOnceWhereThereIsNoServer) {
 }
 
 TEST(Runner, FailsAtOnceWhereNobodySpeaksWebSocket) {
-  FakeServer server{[](int) -> FakeServer::Reply { return {with_body("404 Not Found", "")}; }};
+  const FakeServer server{
+      [](int) -> FakeServer::Reply { return {with_body("404 Not Found", "")}; }};
   RunOptions options = options_for(server.port(), 1);
   options.target.api = Api::native;
   options.connections = 1;

@@ -50,19 +50,18 @@ void SseConnection::ask(std::uint64_t request, std::string_view members) {
 void SseConnection::on_input(std::span<std::byte> bytes, TimePoint /*now*/,
                              std::vector<Event>& events) {
   if (!usable_) return;
-  if (!response_) {  // Nobody asked for anything.
-    usable_ = false;
-    events.emplace_back(Lost{std::string{kMalformed}, "the server sent what nobody asked for"});
-    return;
+  const std::size_t taken = response_ ? response_->on_input(bytes) : 0;
+  if (response_) {
+    on_body(events);
+    if (response_->malformed()) return lose("the server's answer is no HTTP", events);
+    if (response_->complete()) on_response_end(events);
   }
-  response_->on_input(bytes);
-  on_body(events);
-  if (response_->malformed()) {
-    usable_ = false;
-    events.emplace_back(Lost{std::string{kMalformed}, "the server's answer is no HTTP"});
-  } else if (response_->complete()) {
-    on_response_end(events);
-  }
+  if (usable_ && taken < bytes.size()) lose("the server sent what nobody asked for", events);
+}
+
+void SseConnection::lose(std::string_view message, std::vector<Event>& events) {
+  usable_ = false;
+  events.emplace_back(Lost{std::string{kMalformed}, std::string{message}});
 }
 
 void SseConnection::on_end(std::vector<Event>& events) {

@@ -39,6 +39,7 @@ class SseConnection final : public Connection {
   void on_event(std::string_view data, std::vector<Event>& events);
   void on_response_end(std::vector<Event>& events);
   void finish(std::vector<Event>& events);
+  void lose(std::string_view message, std::vector<Event>& events);
   void fail(std::string_view code, std::string_view message, std::vector<Event>& events);
 
   const HttpTarget& target_;

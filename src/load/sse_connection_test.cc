@@ -180,6 +180,11 @@ TEST(SseConnection, IsLostWhereTheServerSpeaksUnasked) {
   SseConnection connection{kTarget};
   EXPECT_THAT(feed(connection, "HTTP/1.1 408 Late\r\n\r\n"),
               ElementsAre(VariantWith<Lost>(testing::_)));
+  SseConnection other{kTarget};
+  other.ask(1, "");
+  EXPECT_THAT(feed(other, chunked(kAnswer) + "HTTP/1.1 200 OK\r\n").back(),
+              VariantWith<Lost>(testing::_));
+  EXPECT_FALSE(other.usable());
 }
 
 }  // namespace

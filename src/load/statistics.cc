@@ -87,6 +87,7 @@ void Statistics::on_done(Trace& trace, const Answer& answer, TimePoint now) {
   ++measured_.succeeded;
   if (good) ++good_;
   prompt_tokens_ += answer.prompt_tokens;
+  answer_tokens_ += tokens;
   add(Figure::e2e, latency.e2e);
   if (latency.tpot) add(Figure::tpot, *latency.tpot);
   if (answer.queue) add(Figure::queue, *answer.queue);

@@ -65,10 +65,10 @@ class Statistics {
   const Counts& measured() const { return measured_; }
   const Counts& warmup() const { return warmup_counts_; }
   const std::map<std::string, Failures, std::less<>>& failures() const { return failures_; }
-  std::uint64_t tokens() const { return tokens_; }  // In all.
-  std::uint64_t prompt_tokens() const {
-    return prompt_tokens_;
-  }  // Of measured ones that succeeded.
+  std::uint64_t tokens() const { return tokens_; }  // Of all requests.
+  // Of measured ones that succeeded.
+  std::uint64_t prompt_tokens() const { return prompt_tokens_; }
+  std::uint64_t answer_tokens() const { return answer_tokens_; }
   std::uint64_t good() const { return good_; }  // Measured, succeeded, and within the SLO.
 
   // The window, as far as it goes; nothing when it is empty.
@@ -96,6 +96,7 @@ class Statistics {
   std::array<LatencyHistogram, kFigureCount> histograms_;
   std::uint64_t tokens_ = 0;
   std::uint64_t prompt_tokens_ = 0;
+  std::uint64_t answer_tokens_ = 0;
   std::uint64_t good_ = 0;
   std::uint64_t window_tokens_ = 0;
   std::uint64_t window_done_ = 0;

@@ -40,6 +40,7 @@ TEST(Statistics, CountTheTimesOfARequestFromWhenItWasDue) {
   EXPECT_EQ(lone(statistics, Figure::over_prefill), 40ms);
   EXPECT_EQ(statistics.tokens(), 6U);
   EXPECT_EQ(statistics.prompt_tokens(), 9U);
+  EXPECT_EQ(statistics.answer_tokens(), 6U);
 }
 
 // Frames of SSE count as a token each, until the usage tells the number.
@@ -70,7 +71,7 @@ TEST(Statistics, KnowNoRateOfOneFrame) {
 TEST(Statistics, LeaveOutTheFirstRequests) {
   Statistics statistics{{.requests = 2}, {}, kStart};
   Trace a = statistics.on_sent({.number = 0, .due = at(0s)}, at(0s));
-  Trace b = statistics.on_sent({.number = 1, .due = at(0s)}, at(0s));
+  const Trace b = statistics.on_sent({.number = 1, .due = at(0s)}, at(0s));
   statistics.on_tokens(a, {0, 10, true}, at(1s));
   statistics.on_done(a, {}, at(1s));
   Trace c = statistics.on_sent({.number = 2, .due = at(1s)}, at(1s));
@@ -85,6 +86,7 @@ TEST(Statistics, LeaveOutTheFirstRequests) {
   EXPECT_EQ(statistics.window_tokens(), 6U);
   EXPECT_EQ(statistics.window_done(), 1U);
   EXPECT_EQ(statistics.tokens(), 20U);
+  EXPECT_EQ(statistics.answer_tokens(), 10U);
   EXPECT_EQ(lone(statistics, Figure::ttft), 500ms);
   EXPECT_EQ(statistics.measured().sent, 1U);
   EXPECT_EQ(statistics.warmup().sent, 2U);
