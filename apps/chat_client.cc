@@ -25,7 +25,6 @@ namespace websocket = boost::beast::websocket;
 using boost::system::error_code;
 
 constexpr std::string_view kSubprotocol = "seedance.v2+json";
-constexpr std::string_view kDefaultPath = "/ws/inference";
 constexpr std::chrono::seconds kConnectTimeout{10};
 constexpr std::chrono::seconds kIdleTimeout{30};
 constexpr int kTimersMs = 1000;  // Between two looks at Beast's.
@@ -46,7 +45,7 @@ std::string refusal_sentence(const websocket::response_type& response) {
 
 }  // namespace
 
-Result<Url> parse_url(std::string_view text) {
+Result<Url> parse_url(std::string_view text, std::string_view default_path) {
   const std::string_view whole = text;
   if (text.starts_with("wss://") || text.starts_with("https://")) {
     return fail(Errc::invalid, fmt::format("{}: no TLS here; use ws://", whole));
@@ -57,7 +56,7 @@ Result<Url> parse_url(std::string_view text) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   std::string_view authority = text.substr(0, slash);
   const std::string_view path = text.substr(slash);
-  Url url{.host = "", .port = "8080", .path = std::string{path.size() > 1 ? path : kDefaultPath}};
+  Url url{.host = "", .port = "8080", .path = std::string{path.size() > 1 ? path : default_path}};
   // The colons of an IPv6 address stand in brackets.
   const std::size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
   const std::size_t colon =

@@ -23,9 +23,11 @@ struct Url {
   friend bool operator==(const Url&, const Url&) = default;
 };
 
+inline constexpr std::string_view kNativePath = "/ws/inference";
+
 // "ws://host[:port][/path]", the scheme "http" or none at all; the path is
-// /ws/inference unless it is given. Invalid for anything else, wss included.
-Result<Url> parse_url(std::string_view text);
+// `default_path` unless it is given. Invalid for anything else, wss included.
+Result<Url> parse_url(std::string_view text, std::string_view default_path = kNativePath);
 
 // Speaks seedance.v2+json through Beast, which answers pings meanwhile. Belongs
 // to one thread, and works only inside wait().

@@ -12,6 +12,7 @@ TEST(Url, FillsInWhatIsLeftOut) {
   EXPECT_EQ(parse_url("host:81"), (Url{"host", "81", "/ws/inference"}));
   EXPECT_EQ(parse_url("ws://[::1]:82"), (Url{"::1", "82", "/ws/inference"}));
   EXPECT_EQ(parse_url("ws://[::1]"), (Url{"::1", "8080", "/ws/inference"}));
+  EXPECT_EQ(parse_url("http://host", "/v1"), (Url{"host", "8080", "/v1"}));
 }
 
 TEST(Url, RefusesEverythingElse) {

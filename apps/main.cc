@@ -14,6 +14,7 @@ constexpr std::string_view kAbout =
     "  seedance serve                         serve the demo model on 127.0.0.1:8080\n"
     "  seedance serve --model model.gguf      serve a model of your own\n"
     "  seedance chat                          talk to it\n"
+    "  seedance bench                         put it under load and measure it\n"
     "  seedance init                          write a commented seedance.yaml\n\n"
     "`seedance COMMAND --help` tells more.";
 
@@ -31,8 +32,9 @@ int run(int argc, char** argv) {
   app.footer(std::string{kExitCodes});
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
-  const std::array commands{add_serve(app), add_chat(app),    add_init(app),   add_journal(app),
-                            add_keys(app),  add_version(app), add_worker(app), add_vocabulary(app)};
+  const std::array commands{add_serve(app),   add_chat(app),    add_bench(app),
+                            add_init(app),    add_journal(app), add_keys(app),
+                            add_version(app), add_worker(app),  add_vocabulary(app)};
   const std::string_view name = argc > 1 ? argv[1] : "-";
   if (!name.starts_with('-') && std::ranges::none_of(commands, [&](const Command& command) {
         return command.app->get_name() == name;

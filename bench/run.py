@@ -29,16 +29,17 @@ OUT = servers.ROOT / "build/bench"
 # Name: (starts a server, API, members added to each request). llama-server is measured in each form
 # that is its best somewhere and is compared by the one that is, at each number of streams. It
 # needs a bare top_k to choose greedily at the least cost, and would else reuse the last prompt.
-PEER_EXTRA = '"cache_prompt":false,"top_k":1'
+PEER_EXTRA = {"cache_prompt": False, "top_k": 1}
 SUBJECTS = {
-    "seedance/native": (servers.seedance, "native", ""),
-    "seedance/sse": (servers.seedance, "sse", ""),
-    "llama-server": (servers.llama_server, "sse", PEER_EXTRA),
+    "seedance/native": (servers.seedance, "native", {}),
+    "seedance/sse": (servers.seedance, "completions", {}),
+    "llama-server": (servers.llama_server, "completions", PEER_EXTRA),
     "llama-server/unified": (
-        functools.partial(servers.llama_server, flags=("--kv-unified",)), "sse", PEER_EXTRA),
+        functools.partial(servers.llama_server, flags=("--kv-unified",)), "completions",
+        PEER_EXTRA),
     "llama-server/backend-sampling": (
         functools.partial(servers.llama_server, flags=("--no-kv-unified", "--backend-sampling")),
-        "sse", PEER_EXTRA),
+        "completions", PEER_EXTRA),
 }
 # The unified cache was slower at every point measured; it stays to be asked for.
 DEFAULT_SUBJECTS = [name for name in SUBJECTS if name != "llama-server/unified"]
@@ -93,7 +94,8 @@ def summary(runs):
         "tokens_per_s": middle("tokens_per_s"),
         "ttft_p50": middle("ttft_ms", "p50"), "ttft_p99": middle("ttft_ms", "p99"),
         "itl_p50": middle("itl_ms", "p50"), "itl_p99": middle("itl_ms", "p99"),
-        "client_cpu_s": middle("client_cpu_s"), "errors": sum(run.get("errors", 0) for run in runs),
+        "client_cpu_s": middle("client_cpu_s"),
+        "errors": sum(sum(run.get("errors", {}).values()) for run in runs),
     }
 
 
@@ -155,9 +157,9 @@ def overhead(args, binaries):
     model = args.models[0]
     with servers.seedance(binaries, model_file(model), args) as server:
         native, sse = ([servers.load(binaries, server, api, 1, 50 * args.repeat)
-                        for _ in range(args.repeat)] for api in ("native", "sse"))
-    prefill = statistics.median(run["server_prefill_ms"]["p50"] for run in native)
-    added = statistics.median(run["ttft_over_prefill_ms"]["p50"] for run in native)
+                        for _ in range(args.repeat)] for api in ("native", "completions"))
+    prefill = statistics.median(run["prefill_ms"]["p50"] for run in native)
+    added = statistics.median(run["over_prefill_ms"]["p50"] for run in native)
     sse_ttft = statistics.median(run["ttft_ms"]["p50"] for run in sse)
     print(f"{model}, 1 stream, p50: prefill in the worker {prefill:.3f} ms; added to the first "
           f"token: {added:.3f} ms over WebSocket, {sse_ttft - prefill:.3f} ms over SSE")

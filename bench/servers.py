@@ -21,7 +21,6 @@ class Binaries:
 
     DEFAULTS = {
         "seedance": "build/release/seedance",
-        "load": "build/release/bench/seedance_bench_load",
         "journal": "build/release/bench/seedance_bench_journal",
         "llama_server": ".deps/llama-build-bench/bin/llama-server",
         "batched_bench": ".deps/llama-build-bench/bin/llama-batched-bench",
@@ -114,12 +113,19 @@ def llama_server(binaries, model, args, flags=("--no-kv-unified",)):
         yield server
 
 
-def load(binaries, server, api, streams, requests, extra=""):
-    command = [binaries.load, "--api", api, "--port", str(server.port), "--model", server.model(),
-               "--streams", str(streams), "--requests", str(requests), "--extra", extra]
+def load(binaries, server, api, streams, requests, extra=None):
+    """A closed loop of distinct prompts, greedy, all answers of one length. The first round warms
+    up. HTTP connections carry one request each: llama-server has a thread for every open one."""
+    command = [binaries.seedance, "bench", "--json", "--quiet", "--url", server.url, "--api", api,
+               "--model", server.model(), "--concurrency", str(streams),
+               "--requests", str(requests), "--warmup", str(streams), "--prompt-tokens", "32",
+               "--prompt-ids", "300:4095", "--max-tokens", "64", "--extra",
+               json.dumps({"temperature": 0, "ignore_eos": True, **(extra or {})})]
+    if api == "completions":
+        command.append("--no-keep-alive")
     result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     if result["errors"]:
-        print(f"  {result['errors']} errors, the first: {result['error']}")
+        print(f"  errors: {result['error_messages']}")
     return result
 
 

@@ -166,6 +166,7 @@ class Version(unittest.TestCase):
 
     def test_help_ends_well(self):
         for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
+                          ["bench", "--help"],
                           ["journal", "--help"], ["journal", "verify", "--help"],
                           ["keys", "--help"], ["keys", "add", "--help"]):
             result = run(*arguments)
@@ -497,6 +498,147 @@ class Chat(Server):
         terminal.expect("> ")
         terminal.write("\x04")
         self.assertEqual(terminal.wait(), 0)
+
+
+class Bench(Server):
+    """The load generator, against a server whose answers have a known length."""
+
+    APIS = ("native", "binary", "chat", "completions")
+
+    def bench(self, *arguments, **options):
+        return run("bench", "--url", self.url, *arguments, **options)
+
+    def report(self, *arguments, code=0):
+        result = self.bench("--json", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (code, ""))
+        self.assertEqual(result.stdout.count("\n"), 1)
+        return json.loads(result.stdout)
+
+    def test_measures_each_api_in_a_closed_loop(self):
+        self.start("--engine", "scripted:rate=0,length=1000")
+        for api in self.APIS:
+            report = self.report("--api", api, "--concurrency", "3", "--requests", "12",
+                                 "--warmup", "3", "--max-tokens", "20")
+            self.assertEqual(report["requests"], {"sent": 9, "succeeded": 9, "failed": 0}, api)
+            self.assertEqual(report["warmup"]["succeeded"], 3)
+            self.assertEqual(report["errors"], {})
+            self.assertEqual(report["answer_tokens"], 9 * 20)
+            self.assertGreater(report["prompt_tokens"], 0)
+            self.assertEqual(report["ttft_ms"]["count"], 9)
+            self.assertEqual(report["e2e_ms"]["count"], 9)
+            self.assertGreater(report["tokens_per_s"], 0)
+            self.assertGreaterEqual(report["e2e_ms"]["max"], report["ttft_ms"]["max"])
+            if api in ("native", "binary"):
+                self.assertEqual(report["queue_ms"]["count"], 9)
+
+    def test_measures_each_api_in_an_open_loop(self):
+        self.start("--engine", "scripted:rate=0,length=1000")
+        for api in self.APIS:
+            report = self.report("--api", api, "--rate", "500", "--requests", "20",
+                                 "--max-tokens", "4", "--slo", "ttft=1h,e2e=1h")
+            self.assertEqual(report["load"]["loop"], "open")
+            self.assertEqual(report["requests"]["succeeded"], 20)
+            self.assertEqual(report["send_delay_ms"]["count"], 20)
+            self.assertEqual(report["goodput"]["share"], 1)
+
+    def test_streams_share_a_connection(self):
+        self.start("--engine", "scripted:rate=0")
+        report = self.report("--concurrency", "8", "--connections", "1", "--requests", "16",
+                             "--max-tokens", "4")
+        self.assertEqual(report["requests"]["succeeded"], 16)
+
+    def test_asks_what_a_file_says(self):
+        self.start("--engine", "scripted:mode=echo,rate=0")
+        prompts = self.write("prompts.jsonl", 'one two\n{"messages": [{"role": "user", '
+                                              '"content": "one two"}]}\n')
+        report = self.report("--prompts", prompts, "--requests", "4", "--max-tokens", "0")
+        self.assertEqual(report["requests"]["succeeded"], 4)
+        one, two = (self.report("--prompts", prompts, "--requests", "1", "--max-tokens", "0",
+                                "--api", "chat")["answer_tokens"] for _ in range(2))
+        self.assertEqual(one, two)
+        refused = self.bench("--prompts", prompts, "--api", "completions")
+        self.assert_refused(refused, "--prompts", "line 2")
+
+    def test_prints_a_table_for_people(self):
+        self.start("--engine", "scripted:rate=0")
+        result = self.bench("--requests", "8", "--max-tokens", "4", "--slo", "ttft=1h")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for words in ("8 succeeded, 0 failed", "TTFT", "end to end", "goodput", "client CPU"):
+            self.assertIn(words, result.stdout)
+
+    def test_counts_refusals_by_their_code(self):
+        self.start("--engine", "scripted:rate=0", "--api-key", "sesame")
+        for api in ("chat", "completions"):
+            report = self.report("--api", api, "--requests", "2", code=1)
+            self.assertEqual(list(report["errors"].values()), [2])
+        result = self.bench("--requests", "2")
+        self.assert_refused(result, "401", code=1)
+        for api in self.APIS:
+            report = self.report("--api", api, "--requests", "2", "--model", "other", "--api-key",
+                                 "sesame", code=1)
+            self.assertEqual(report["errors"], {"model_not_found": 2})
+
+    def test_refuses_wrong_flags(self):
+        self.url = "http://127.0.0.1:1"
+        for arguments, word in ((["--api", "soap"], "--api"), (["--slo", "ttft"], "--slo"),
+                                (["--rate", "5", "--concurrency", "5"], "--rate"),
+                                (["--rate", "0"], "--rate"), (["--duration", "5"], "--duration"),
+                                (["--warmup", "soon"], "--warmup"), (["--extra", "[]"], "--extra"),
+                                (["--requests", "4", "--warmup", "4"], "--warmup"),
+                                (["--prompt-tokens", "9:1"], "--prompt-tokens"),
+                                (["--prompts", self.path("none")], "--prompts"),
+                                (["--api", "chat", "--connections", "2"], "--connections"),
+                                (["--api", "chat", "--prompt-ids", "1:9"], "--prompt-ids"),
+                                (["--url", "https://host"], "--url"),
+                                (["--url", "host:99999"], "--url")):
+            self.assert_refused(self.bench(*arguments), word)
+
+    def test_says_that_nobody_is_there(self):
+        with socket.create_server(("127.0.0.1", 0)) as nobody:
+            port = nobody.getsockname()[1]
+        for api in self.APIS:
+            self.assert_refused(run("bench", "--api", api, "--url", f"http://127.0.0.1:{port}"),
+                                str(port), "refused", code=1)
+
+    def begin(self, *arguments):
+        """A run whose first answer has begun."""
+        process = subprocess.Popen([BINARY, "bench", "--url", self.url, "--json", *arguments],
+                                   stdout=subprocess.PIPE, text=True, env=clean_environment())
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        while not any(stream["tokens"] > 0
+                      for stream in json.loads(self.get("/v1/streams")[1])["data"]):
+            self.assertIsNone(process.poll())
+        return process
+
+    def test_tells_what_there_is_when_it_is_interrupted(self):
+        self.start("--engine", "scripted:rate=50,length=5000")
+        process = self.begin("--concurrency", "1")
+        process.send_signal(signal.SIGINT)
+        report = json.loads(process.stdout.read())
+        self.assertEqual(process.wait(PATIENCE_S), 130)
+        self.assertTrue(report["interrupted"])
+        self.assertEqual(report["requests"], {"sent": 1, "succeeded": 0, "failed": 0})
+
+    def test_outlives_the_server(self):
+        for api in self.APIS:
+            self.start("--engine", "scripted:rate=50,length=5000", "--no-supervisor", "--journal",
+                       "none")
+            process = self.begin("--api", api, "--concurrency", "1", "--requests", "3")
+            self.server.kill()
+            report = json.loads(process.stdout.read())
+            self.assertEqual(process.wait(PATIENCE_S), 1)
+            self.assertEqual(report["errors"], {"connection_lost": 1, "connect_failed": 2})
+            self.server.wait()
+
+    def test_shows_on_a_terminal_how_it_goes(self):
+        self.start("--engine", "scripted:rate=50,length=5000")
+        terminal = Terminal(self, [BINARY, "bench", "--url", self.url, "--concurrency", "2"])
+        terminal.expect("1 s: 2 sent, 2 in flight, ")
+        terminal.write("\x03")
+        terminal.expect("2 were interrupted")
+        self.assertEqual(terminal.wait(), 130)
 
 
 class Journal(Server):
