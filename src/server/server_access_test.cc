@@ -312,6 +312,11 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
     socket.send(fmt::format(R"({{"type":"RESUME","id":"r","stream":"{}","seq":0}})", stream));
     socket.message("RESUMED");
     EXPECT_EQ(remove(server, "/v1/streams/" + stream, kOther).status, 404);
+    TestWebSocket other{server.port(), api::kJsonSubprotocol, 0, "key of b1"};
+    other.send(fmt::format(R"({{"type":"RESUME","id":"r","stream":"{}","seq":0}})", stream));
+    other.message("ERROR");
+    other.send(fmt::format(R"({{"type":"CANCEL","stream":"{}"}})", stream));
+    other.message("ERROR");
     socket.send(R"({"type":"CANCEL","id":"a"})");
     socket.message("INFER_DONE");
     EXPECT_EQ(get(server, "/metrics", kAcme).status, 403);
@@ -347,6 +352,9 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
            "cancel acme user a1 websocket st - -",
            "cancel other user b1 stream st - -",
            "refuse other user b1 stream st 404 stream_not_found",
+           "resume other user b1 websocket st - -",
+           "cancel other user b1 websocket st - -",
+           "refuse other user b1 websocket st - stream_not_found",
            "refuse acme user a1 metrics - 403 role",
            "refuse - - - models - 401 wrong_key",
            "reload - - - - - - ok",
@@ -354,6 +362,7 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
        }) {
     EXPECT_THAT(lines, Contains(line));
   }
+  EXPECT_EQ(std::ranges::count(lines, "refuse other user b1 websocket st - stream_not_found"), 2);
   EXPECT_THAT(text, AllOf(Not(HasSubstr("hush")), Not(HasSubstr("key of")), Not(HasSubstr(ticket)),
                           Not(HasSubstr("tk_"))));
 }

@@ -329,6 +329,7 @@ void WsSession::begin(Reader& reader, core::Accepted& accepted, Offset from) {
 void WsSession::on_refused(std::uint64_t request, const Problem& problem) {
   if (const auto reader = find(request); reader != readers_.end()) {
     const auto named = reader->resumed ? std::optional{reader->stream} : std::nullopt;
+    note(observe::AuditEvent::refuse, reader->stream, name(problem.code));
     api::append_error(answers_, reader->view.id(), named, problem);
     readers_.erase(reader);
     return;
@@ -336,6 +337,7 @@ void WsSession::on_refused(std::uint64_t request, const Problem& problem) {
   const auto cancel = std::ranges::find(cancelling_, request, &Cancelling::request);
   if (cancel == cancelling_.end()) return;
   if (cancel->id.empty()) {
+    note(observe::AuditEvent::refuse, cancel->stream, name(problem.code));
     api::append_error(answers_, cancel->id, cancel->stream, problem);
   } else if (const auto reader = find_id(cancel->id); reader != readers_.end() && !reader->log) {
     reader->cancelled = true;  // Its key names a stream that is not accepted yet.
