@@ -62,8 +62,8 @@ struct ServerLimits {
   Duration header_timeout = std::chrono::seconds{10};      // First byte to the end of the head.
   Duration body_timeout = std::chrono::seconds{60};        // End of the head to that of the body.
   Duration keep_alive_timeout = std::chrono::seconds{75};  // Between two requests.
-  Duration stall_timeout = std::chrono::seconds{60};       // Of an HTTP response that is not read.
-  Duration sse_comment_after = std::chrono::seconds{15};   // A silent event stream says something.
+  Duration stall_timeout = std::chrono::seconds{60};      // Nothing is taken of what is to be sent.
+  Duration sse_comment_after = std::chrono::seconds{15};  // A silent event stream says something.
   wire::HttpLimits http;
   wire::WsLimits websocket;
 };

@@ -26,7 +26,7 @@ class EchoSession final : public Session {
   void on_reply(std::uint64_t, ReplyBody&, TimePoint) override {}
   void on_time(TimePoint now) override;
   TimePoint deadline() const override { return socket_.deadline(); }
-  void on_blocked(TimePoint now) override { socket_.on_blocked(now); }
+  void on_blocked(TimePoint) override { socket_.on_blocked(); }
   void on_unblocked(TimePoint now) override { socket_.on_unblocked(now); }
   void on_drain(TimePoint now) override;
   void on_farewell(Farewell why, TimePoint now) override;

@@ -31,6 +31,13 @@ TEST_F(WsSessionTest, ABlockedStreamHasNoTimeToBeRendered) {
   EXPECT_LE(session_.deadline(), kNow);
 }
 
+TEST_F(WsSessionTest, HowLongItIsBlockedIsForItsConnectionToJudge) {
+  session_.on_blocked(kNow);
+  EXPECT_EQ(session_.deadline(), kNever);
+  session_.on_time(kNow + std::chrono::hours{24});
+  EXPECT_EQ(session_.ending(), Session::Ending::open);
+}
+
 TEST_F(WsSessionTest, WhoGoesGivesItsStreamsUp) {
   send(R"({"type":"INFER_REQ","id":"a","prompt":"x"})");
   accept(session_);

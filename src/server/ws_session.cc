@@ -72,9 +72,9 @@ TimePoint WsSession::deadline() const {
   return earliest;
 }
 
-void WsSession::on_blocked(TimePoint now) {
+void WsSession::on_blocked(TimePoint) {
   blocked_ = true;
-  socket_.on_blocked(now);
+  socket_.on_blocked();
 }
 
 void WsSession::on_unblocked(TimePoint now) {

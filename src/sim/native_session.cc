@@ -308,7 +308,7 @@ void NativeSession::send() {
     keep(sent);
     blocked_ = true;
     stalled_at_ = world_.now() + context_.plan.stall_timeout;
-    socket_.on_blocked(world_.now());
+    socket_.on_blocked();
   }
   for (auto reader = readers_.begin(); reader != readers_.end();) {
     if (!reader->cursor.done) {

@@ -80,13 +80,12 @@ void WsConnection::on_eof() {
   drop(CloseCode::abnormal, "connection lost");
 }
 
-void WsConnection::on_blocked(TimePoint now) {
-  if (blocked_at_ == kNever) blocked_at_ = now;
+void WsConnection::on_blocked() {
+  blocked_ = true;
 }
 
 void WsConnection::on_unblocked(TimePoint now) {
-  if (blocked_at_ == kNever) return;
-  blocked_at_ = kNever;
+  if (!std::exchange(blocked_, false)) return;
   heard_at_ = now;  // The peer has read: the heartbeat starts anew.
   pinged_ = false;
 }
@@ -100,12 +99,7 @@ void WsConnection::on_time(TimePoint now) {
   if (now >= finish_by()) {
     return refuse(CloseCode::policy, "message not finished in time");
   }
-  if (blocked_at_ != kNever) {
-    if (now >= blocked_at_ + limits_->stall_timeout) {
-      drop(CloseCode::abnormal, "peer reads nothing");
-    }
-    return;
-  }
+  if (blocked_) return;
   if (now >= heard_at_ + limits_->dead_after) {
     return drop(CloseCode::abnormal, "no answer to Ping");
   }
@@ -118,9 +112,9 @@ void WsConnection::on_time(TimePoint now) {
 TimePoint WsConnection::deadline() const {
   if (phase_ == Phase::dropped) return kNever;
   if (phase_ != Phase::open) return close_by_;
-  const TimePoint alive_by = blocked_at_ != kNever ? blocked_at_ + limits_->stall_timeout
-                             : pinged_             ? heard_at_ + limits_->dead_after
-                                                   : heard_at_ + limits_->ping_after;
+  const TimePoint alive_by = blocked_  ? kNever
+                             : pinged_ ? heard_at_ + limits_->dead_after
+                                       : heard_at_ + limits_->ping_after;
   return std::min(alive_by, finish_by());
 }
 

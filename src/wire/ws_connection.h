@@ -26,7 +26,6 @@ struct WsLimits {
   Duration message_timeout = std::chrono::seconds{60};  // From a message's first byte to its last.
   Duration ping_after = std::chrono::seconds{15};       // Nothing received for so long.
   Duration dead_after = std::chrono::seconds{30};       // Likewise.
-  Duration stall_timeout = std::chrono::seconds{60};    // Output blocked for so long.
   Duration close_timeout = std::chrono::seconds{5};     // From our Close to the end.
 };
 
@@ -87,9 +86,9 @@ class WsConnection {
   // The peer shut down its sending side, or the socket failed.
   void on_eof();
 
-  // The socket takes no more; takes some again. In between stall_timeout governs
-  // instead of the heartbeat, whose ping could not get through.
-  void on_blocked(TimePoint now);
+  // The socket takes no more; takes some again. In between the heartbeat rests, whose
+  // ping could not get through: how long that may last is the owner's to say.
+  void on_blocked();
   void on_unblocked(TimePoint now);
 
   void on_time(TimePoint now);
@@ -150,7 +149,6 @@ class WsConnection {
   TimePoint now_;  // Of the last event.
   TimePoint heard_at_;
   TimePoint window_began_at_;  // See controls_max.
-  TimePoint blocked_at_ = kNever;
   TimePoint close_by_ = kNever;
   std::uint64_t mask_seed_;
   const char* why_ = "";  // Reason of a WsClosed that is due.
@@ -162,6 +160,7 @@ class WsConnection {
   WsRole role_;
   Phase phase_ = Phase::open;
   bool pinged_ = false;
+  bool blocked_ = false;
 };
 
 }  // namespace seedance::wire
