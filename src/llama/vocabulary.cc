@@ -250,7 +250,7 @@ Result<void> serve(MessageSocket& socket, const Vocabulary& vocabulary) {
 }  // namespace
 
 int run_vocabulary(int fd, const std::string& model_path) {
-  follow_parent();
+  follow_parent(fd);
   MessageSocket socket{fd};
   LogCapture log;
   const auto refuse = [&](const std::string& message) {

@@ -83,7 +83,7 @@ int run(MessageSocket& socket, const WorkerOptions& options) {
 }  // namespace
 
 int run_worker(int fd, const WorkerOptions& options) {
-  follow_parent();
+  follow_parent(fd);
   MessageSocket socket{fd};
   try {
     return run(socket, options);
