@@ -24,6 +24,9 @@ void Reload::run() {
 void Reload::reload() {
   const auto wanted = steps_.load();
   if (!wanted) return steps_.say("reload: nothing changed: " + wanted.error().detail);
+  if (const auto sound = steps_.check(*wanted); !sound) {
+    return steps_.say("reload: nothing changed: " + sound.error().detail);
+  }
   const config::Settings next = config::reloaded(running_, *wanted);
   const auto applied = steps_.apply(next);
   if (!applied) return steps_.say("reload: nothing changed: " + applied.error().detail);

@@ -19,6 +19,8 @@ class Reload {
  public:
   struct Steps {
     std::function<Result<config::Settings>()> load;
+    // As at a start, also of what takes a restart: so that it does not fail then.
+    std::function<Result<void>(const config::Settings&)> check;
     // Gives what else it took over, of what the settings only name; empty = nothing.
     std::function<Result<std::string>(const config::Settings&)> apply;
     std::function<void(const std::string&)> say;

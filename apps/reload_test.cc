@@ -19,6 +19,7 @@ class ReloadTest : public testing::Test {
     {
       Reload reload{running_,
                     {.load = [&] { return loaded; },
+                     .check = [&](const config::Settings&) { return sound_; },
                      .apply =
                          [&](const config::Settings& settings) {
                            if (outcome) applied_.push_back(settings);
@@ -31,6 +32,7 @@ class ReloadTest : public testing::Test {
   }
 
   config::Settings running_;
+  Result<void> sound_;
   std::vector<config::Settings> applied_;
 };
 
@@ -63,6 +65,10 @@ TEST_F(ReloadTest, ChangesNothingWhereSomethingIsWrong) {
   wanted.max_connections = 7;
   EXPECT_THAT(reload(wanted, fail(Errc::invalid, "no")),
               ElementsAre("reload: nothing changed: no"));
+  sound_ = fail(Errc::invalid, "journal: \"nowhere\" is unknown");
+  EXPECT_THAT(reload(wanted),
+              ElementsAre("reload: nothing changed: journal: \"nowhere\" is unknown"));
+  EXPECT_THAT(applied_, ElementsAre());
 }
 
 TEST_F(ReloadTest, SaysWhatElseIsNew) {
@@ -88,6 +94,7 @@ TEST_F(ReloadTest, ComparesWithWhatTheLastReloadLeft) {
                          wanted.pop_back();
                          return next;
                        },
+                   .check = [](const config::Settings&) -> Result<void> { return {}; },
                    .apply = [](const config::Settings&) { return Result<std::string>{""}; },
                    .say = [&](const std::string& line) { said.push_back(line); }}};
     reload.begin();

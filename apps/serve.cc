@@ -181,6 +181,11 @@ int serve(server::Server& server, const Running& running) {
   Reload reload{
       running.loaded,
       {.load = [&] { return load_settings(running.options.file, running.options.flags); },
+       .check = [](const config::Settings& settings) -> Result<void> {
+         auto config = server_config(settings);
+         if (!config) return std::unexpected(config.error());
+         return {};
+       },
        .apply = [&](const config::Settings& settings) { return apply(server, settings, running); },
        .say = say}};
   std::jthread digesting;

@@ -179,6 +179,12 @@ test('SIGHUP takes over what it can, all or nothing, and drops no stream', async
   await server.err.until(/^seedance: reload: nothing changed: .*seedance.yaml:2: max_connections/);
   assert.equal(await ask(server.url, '/v1/models'), 200);
 
+  // Wrong where a reload takes nothing over: a restart would fail.
+  writeFileSync(file, 'api_keys: [sesame]\njournal: nowhere\n');
+  server.process.kill('SIGHUP');
+  await server.err.until(/^seedance: reload: nothing changed: journal: "nowhere" is unknown/);
+  assert.equal(await ask(server.url, '/v1/models'), 200);
+
   writeFileSync(file, 'api_keys: [sesame]\nmax_connections: 200\nctx_size: 64\n');
   server.process.kill('SIGHUP');
   await server.err.until(/^seedance: reload: api_keys: 0 secrets -> 1 secret$/);
