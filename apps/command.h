@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <string_view>
 
@@ -32,6 +33,9 @@ Command add_keys(CLI::App& parent);
 Command add_version(CLI::App& parent);
 Command add_worker(CLI::App& parent);
 Command add_vocabulary(CLI::App& parent);
+
+// Writes and flushes. That nobody reads it is no failure: a server outlives its readers.
+void say(std::FILE* out, std::string_view text);
 
 // One line on standard error; gives `code` back.
 int complain(ExitCode code, std::string_view line);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -87,11 +88,12 @@ void print_ready(const server::ReadyReport& report, Duration checks, const std::
   for (const auto& [name, stage_ms] : model.timeline) {
     stages += fmt::format(", {} {:.1f}", name, stage_ms);
   }
-  fmt::print(
-      "seedance {} serves {} at {} ({} streams of {} tokens), ready after {:.0f} ms: {} ms\n",
-      kVersion, model.name, report.url, model.sequences_max, model.context_tokens,
-      to_ms(checks + report.since_run), stages);
-  if (!digest.empty()) fmt::print("model sha256 {}\n", digest);
+  say(stdout,
+      fmt::format(
+          "seedance {} serves {} at {} ({} streams of {} tokens), ready after {:.0f} ms: {} ms\n",
+          kVersion, model.name, report.url, model.sequences_max, model.context_tokens,
+          to_ms(checks + report.since_run), stages));
+  if (!digest.empty()) say(stdout, fmt::format("model sha256 {}\n", digest));
 }
 
 void print_ready_json(const server::ReadyReport& report, Duration checks,
@@ -109,7 +111,8 @@ void print_ready_json(const server::ReadyReport& report, Duration checks,
     json.begin_object().field("stage", name).field("ms", stage_ms).end_object();
   }
   json.end_array().end_object();
-  fmt::print("{}\n", out);
+  out += '\n';
+  say(stdout, out);
 }
 
 // Reads the whole model once, after the start and behind everything else, so that
@@ -122,27 +125,23 @@ void digest_model(const std::stop_token& stop, const DigestCache& cache,
     if (digest.error().code != Errc::disconnected) complain(kFailed, digest.error().detail);
     return;
   }
-  if (as_json) {
-    fmt::print("{{\"event\":\"digest\",\"sha256\":\"{}\"}}\n", *digest);
-  } else {
-    fmt::print("model sha256 {}\n", *digest);
-  }
-  std::fflush(stdout);
+  say(stdout, as_json ? fmt::format("{{\"event\":\"digest\",\"sha256\":\"{}\"}}\n", *digest)
+                      : fmt::format("model sha256 {}\n", *digest));
 }
 
 // What somebody who looks at the terminal should know, on standard error.
 void print_hints(const server::ReadyReport& report, const Model& model,
                  const config::Settings& settings, const auth::Gate& gate, bool on_loopback) {
   if (model.is_demo) {
-    fmt::print(stderr, "seedance: no --model given: serving the demo model {}\n",
-               settings.model_path);
+    complain(kDone,
+             fmt::format("no --model given: serving the demo model {}", settings.model_path));
   }
   if (!gate.closed() && !on_loopback && !settings.tls_client_required) {
-    fmt::print(stderr, "seedance: warning: {} is open to whoever reaches it (see --keys-file)\n",
-               report.url);
+    complain(kDone, fmt::format("warning: {} is open to whoever reaches it (see --keys-file)",
+                                report.url));
   }
   for (const std::string& warning : access_warnings(settings)) {
-    fmt::print(stderr, "seedance: warning: {}\n", warning);
+    complain(kDone, "warning: " + warning);
   }
 }
 
@@ -196,7 +195,6 @@ int serve(server::Server& server, const Running& running) {
     print_hints(report, model, running.settings, running.gate, running.on_loopback);
     as_json ? print_ready_json(report, checks, model.digest)
             : print_ready(report, checks, model.digest);
-    std::fflush(stdout);
     if (supervisor.is_open()) (void)io::send(supervisor, "R");
     if (model.files.empty() || !model.digest.empty()) return;
     digesting = std::jthread{[&, as_json](const std::stop_token& stop) {
@@ -236,6 +234,8 @@ bool are_on_loopback(const std::vector<io::Fd>& sockets) {
 
 int run(const Options& options) {
   const TimePoint began = io::now();
+  std::signal(SIGPIPE, SIG_IGN);  // Whoever read our output may go before us.
+  std::signal(SIGCHLD, SIG_DFL);  // Ignored, as we may find it, children end unnoticed.
   const auto loaded = load_settings(options.file, options.flags);
   if (!loaded) return complain(kUsage, loaded.error().detail);
   config::Settings settings = *loaded;
@@ -249,8 +249,6 @@ int run(const Options& options) {
   if (!sockets) return complain(kUsage, sockets.error().detail);
   const std::shared_ptr<const auth::Gate> gate = config->gate;
   bool on_loopback = are_on_loopback(sockets->sockets);
-  auto exposed = check_exposure(settings, *gate, on_loopback);
-  if (!exposed) return complain(kUsage, exposed.error().detail);
   if (!options.alone && options.supervisor < 0) return supervise(*sockets);
   auto listeners = adopt(std::move(sockets->sockets), *config);
   if (!listeners) return complain(kUsage, listeners.error().detail);
@@ -262,8 +260,9 @@ int run(const Options& options) {
   const auto server = server::Server::open(*std::move(config), *std::move(listeners));
   if (!server) return complain(kUsage, server.error().detail);
   on_loopback = on_loopback && is_loopback_url((*server)->url());  // It may have opened its own.
-  exposed = check_exposure(settings, *gate, on_loopback);
-  if (!exposed) return complain(kUsage, exposed.error().detail);
+  if (const auto safe = check_exposure(settings, *gate, on_loopback); !safe) {
+    return complain(kUsage, safe.error().detail);
+  }
   if (const auto made = make_private_directory(directory); !made) {
     return complain(kUsage, "data_dir: " + made.error().detail);
   }

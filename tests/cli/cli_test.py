@@ -177,12 +177,13 @@ class Version(unittest.TestCase):
 class Server(Directory):
     """A server on any free port; `arguments` name its engine."""
 
-    def start(self, *arguments, binary=None):
+    def start(self, *arguments, binary=None, before=None):
+        """`before` is called in the process that becomes the server."""
         self.server = subprocess.Popen(
             [binary or BINARY, "serve", "--json", "--port", "0", "--data-dir", self.path("data"),
              *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(),
-            cwd=self.directory)
+            cwd=self.directory, preexec_fn=before)
         self.addCleanup(self.server.stdout.close)
         self.addCleanup(self.server.stderr.close)
         self.addCleanup(self.server.wait)
@@ -205,6 +206,11 @@ class Server(Directory):
         with urllib.request.urlopen(self.url + path, timeout=PATIENCE_S) as answer:
             return answer.status, answer.read()
 
+    def kill_server(self):
+        """The process behind the supervisor, which starts another one."""
+        with open(f"/proc/{self.server.pid}/task/{self.server.pid}/children") as children:
+            os.kill(int(children.read().split()[0]), signal.SIGKILL)
+
     def chat(self, *arguments, **options):
         return run("chat", "--url", self.url, *arguments, **options)
 
@@ -222,6 +228,25 @@ class Serve(Server):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.start("--engine", "scripted")
             self.assertEqual(self.stop(number), "")
+
+    def test_outlives_whoever_read_its_output(self):
+        self.start("--engine", "scripted")
+        self.server.stdout.close()
+        self.kill_server()
+        self.assertEqual(self.get("/healthz")[0], 200)
+        while self.get("/health/plugins/ws-inference")[0] != 200:
+            pass
+        told = self.stop()
+        self.assertEqual(told.count("\n"), 1, told)
+        self.assertIn("died by signal 9", told)
+
+    def test_is_started_again_although_it_was_told_to_ignore_its_children(self):
+        self.start("--engine", "scripted",
+                   before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.kill_server()
+        self.assertEqual(json.loads(self.server.stdout.readline())["event"], "ready")
+        self.assertEqual(self.get("/readyz")[0], 200)
+        self.assertIn("died by signal 9", self.stop())
 
     def on_terminal(self):
         terminal = Terminal(self, [BINARY, "serve", "--engine", "scripted", "--port", "0",
