@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -41,6 +42,8 @@ struct Options {
   bool as_json = false;
   bool alone = false;   // Without a supervisor.
   int supervisor = -1;  // The descriptor that leads to it, where there is one.
+  // That the supervisor was started with.
+  std::optional<std::int64_t> port = std::nullopt;
 };
 
 // What is known of the model before the server starts.
@@ -236,8 +239,10 @@ int run(const Options& options) {
   const TimePoint began = io::now();
   std::signal(SIGPIPE, SIG_IGN);  // Whoever read our output may go before us.
   std::signal(SIGCHLD, SIG_DFL);  // Ignored, as we may find it, children end unnoticed.
-  const auto loaded = load_settings(options.file, options.flags);
+  auto loaded = load_settings(options.file, options.flags);
   if (!loaded) return complain(kUsage, loaded.error().detail);
+  // The sockets are those of the service's start; so is the journal that goes with them.
+  if (options.port) loaded->websocket_port = *options.port;
   config::Settings settings = *loaded;
   const std::string directory = data_directory(settings.data_dir);
   const auto is_demo = default_model(settings, directory);
@@ -249,7 +254,7 @@ int run(const Options& options) {
   if (!sockets) return complain(kUsage, sockets.error().detail);
   const std::shared_ptr<const auth::Gate> gate = config->gate;
   bool on_loopback = are_on_loopback(sockets->sockets);
-  if (!options.alone && options.supervisor < 0) return supervise(*sockets);
+  if (!options.alone && options.supervisor < 0) return supervise(*sockets, config->port);
   auto listeners = adopt(std::move(sockets->sockets), *config);
   if (!listeners) return complain(kUsage, listeners.error().detail);
   auto files = check_model(*config);
@@ -304,6 +309,7 @@ Command add_serve(CLI::App& parent) {
   app->add_flag("--no-supervisor", options->alone,
                 "Serve in this process: nobody starts it again when it fails");
   app->add_option(kSupervisedFlag, options->supervisor)->group("");
+  app->add_option(kSupervisedPortFlag, options->port)->group("");
   for (const config::Key& key : config::keys()) {
     const bool is_list =
         std::holds_alternative<std::vector<std::string> config::Settings::*>(key.field);

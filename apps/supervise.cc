@@ -133,14 +133,16 @@ std::vector<std::string> own_arguments() {
   return out;
 }
 
-std::vector<std::string> server_arguments(const std::vector<std::string>& arguments, int fd) {
-  std::vector<std::string> out{program_path(arguments.at(0)), arguments.at(1), kSupervisedFlag,
-                               std::to_string(fd)};
+std::vector<std::string> server_arguments(const std::vector<std::string>& arguments, int fd,
+                                          std::uint16_t port) {
+  std::vector<std::string> out{
+      program_path(arguments.at(0)), arguments.at(1),     kSupervisedFlag, std::to_string(fd),
+      kSupervisedPortFlag,           std::to_string(port)};
   out.insert(out.end(), arguments.begin() + 2, arguments.end());
   return out;
 }
 
-int supervise(const io::ListenFds& listeners) {
+int supervise(const io::ListenFds& listeners, std::uint16_t port) {
   const std::vector<std::string> arguments = own_arguments();
   if (arguments.size() < 2) return complain(kFailed, "the supervisor needs /proc");
   auto poller = io::Poller::open();
@@ -153,7 +155,7 @@ int supervise(const io::ListenFds& listeners) {
   // Workers that lost their server end up here, where they are reaped.
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   const int fd = io::kFirstListenFd + static_cast<int>(listeners.sockets.size());
-  Supervisor supervisor{server_arguments(arguments, fd), listeners, *std::move(signals),
+  Supervisor supervisor{server_arguments(arguments, fd, port), listeners, *std::move(signals),
                         *std::move(poller)};
   return supervisor.run();
 }

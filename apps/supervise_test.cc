@@ -47,10 +47,11 @@ TEST_F(ProgramPathTest, IsTheRunningOneWhereTheNameMeansAnother) {
 }
 
 TEST_F(ProgramPathTest, ServerArgumentsNameTheSupervisorFirst) {
-  EXPECT_THAT(server_arguments({link_, "serve", "--port", "1"}, 7),
-              ElementsAre(link_, "serve", "--supervised", "7", "--port", "1"));
-  EXPECT_THAT(server_arguments({link_, "serve"}, 4),
-              ElementsAre(link_, "serve", "--supervised", "4"));
+  EXPECT_THAT(
+      server_arguments({link_, "serve", "--port", "1"}, 7, 80),
+      ElementsAre(link_, "serve", "--supervised", "7", "--supervised-port", "80", "--port", "1"));
+  EXPECT_THAT(server_arguments({link_, "serve"}, 4, 0),
+              ElementsAre(link_, "serve", "--supervised", "4", "--supervised-port", "0"));
 }
 
 TEST(OwnArguments, AreThoseOfMain) {

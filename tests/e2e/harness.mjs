@@ -66,11 +66,13 @@ export class Server {
     return Server.launch({ flags });
   }
 
-  // `command` stands in front of `serve`; `stdio` is added to the three usual ones.
-  static async launch({ command = [binary], flags = [], stdio = [], cwd = undefined } = {}) {
+  // `command` stands in front of `serve`; `stdio` is added to the three usual ones. `port` is
+  // null where the settings file names one.
+  static async launch({ command = [binary], flags = [], stdio = [], cwd = undefined, port = 0 } = {}) {
     const server = new Server();
     server.home = mkdtempSync(join(tmpdir(), 'seedance-e2e-'));
-    const args = ['serve', '--port', '0', '--data-dir', server.home, '--json', ...flags];
+    const address = port === null ? [] : ['--port', port];
+    const args = ['serve', ...address, '--data-dir', server.home, '--json', ...flags];
     server.process = spawn(command[0], [...command.slice(1), ...args],
       { stdio: ['ignore', 'pipe', 'pipe', ...stdio], cwd });
     server.out = new Lines(server.process.stdout);

@@ -202,6 +202,68 @@ test('SIGHUP takes over what it can, all or nothing, and drops no stream', async
   assert.equal(await server.stop(), 0);
 });
 
+// A port that is free, or was a moment ago.
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+test('a port that the settings name meanwhile moves neither the sockets nor the journal', async () => {
+  const file = join(directory, 'port.yaml');
+  const [port, other] = [await freePort(), await freePort()];
+  writeFileSync(file, `websocket_port: ${port}\n`);
+  const server = await Server.launch({ flags: ['--engine', 'scripted', '--config', file], port: null });
+  assert.equal(new URL(server.url).port, `${port}`);
+  const answer = await server.post('/v1/completions', { prompt: 'x', max_tokens: 5 });
+  const stream = answer.headers.get('seedance-stream');
+  await answer.text();
+
+  writeFileSync(file, `websocket_port: ${other}\n`);
+  server.process.kill('SIGUSR2');
+  assert.equal((await server.starts(2))[1].url, server.url);
+  const kept = await server.get(`/v1/streams/${stream}`);
+  assert.equal(kept.status, 200, await kept.text());
+  server.process.kill('SIGHUP');
+  await server.err.until(new RegExp(`^seedance: reload: needs a restart: websocket_port: ${port} -> ${other}$`));
+  assert.equal(await server.stop(), 0);
+});
+
+test('a model that is not there any more leaves an answer without the names of its tokens', async () => {
+  const file = join(directory, 'name.yaml');
+  writeFileSync(file, 'model_name: one\n');
+  const server = await Server.start('--engine', 'scripted', '--config', file);
+  const question = { prompt: 'x', max_tokens: 5, ignore_eos: true };
+  const surfaces = [
+    ['/v1/completions', { ...question, logprobs: 1 }],
+    ['/v1/chat/completions', {
+      messages: [{ role: 'user', content: 'x' }], max_tokens: 5, logprobs: true, top_logprobs: 1,
+    }],
+  ];
+  const asked = surfaces.flatMap(([path, body]) =>
+    [true, false].map((stream) => [path, { ...body, stream }, { 'idempotency-key': `${path} ${stream}` }]));
+  for (const one of asked) {
+    const answer = await server.post(...one);
+    assert.equal(answer.status, 200);
+    assert.match(await answer.text(), /"top_logprobs"/);
+  }
+  writeFileSync(file, 'model_name: two\n');
+  server.process.kill('SIGUSR2');
+  await server.starts(2);
+  for (const one of asked) {
+    const answer = await server.post(...one);
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text);
+    assert.match(text, /"logprobs":null/);
+    assert.doesNotMatch(text, /"top_logprobs"/);
+  }
+  assert.equal((await server.starts(2)).length, 2);
+  assert.equal(await server.stop(), 0);
+});
+
 test('the server ends with its supervisor', async () => {
   const server = await Server.start(...script);
   const client = await server.connect();
