@@ -119,8 +119,7 @@ TEST(Exposure, NeedsSomethingThatSaysWhoMayComeIn) {
   settings.insecure = true;
   EXPECT_TRUE(check_exposure(settings, open, false));
   settings.insecure = false;
-  settings.tls_client_required = true;
-  EXPECT_TRUE(check_exposure(settings, open, false));
+  EXPECT_TRUE(check_exposure(settings, auth::Gate{{.certificates = true}}, false));
 }
 
 }  // namespace

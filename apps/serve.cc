@@ -139,7 +139,7 @@ void print_hints(const server::ReadyReport& report, const Model& model,
     complain(kDone,
              fmt::format("no --model given: serving the demo model {}", settings.model_path));
   }
-  if (!gate.closed() && !on_loopback && !settings.tls_client_required) {
+  if (!gate.closed() && !on_loopback) {
     complain(kDone, fmt::format("warning: {} is open to whoever reaches it (see --keys-file)",
                                 report.url));
   }

@@ -11,8 +11,7 @@ constexpr Duration kPipeMin = std::chrono::microseconds{5};
 
 }  // namespace
 
-Host::Host(World& world, Actor self, HostPlan plan, const Stories& stories,
-           std::map<StoryId, Blame>& blames)
+Host::Host(World& world, Actor self, HostPlan plan, const Stories& stories, Blames& blames)
     : world_(world), self_(self), plan_(plan), stories_(stories), blames_(blames) {
   start_engine();
   start_vocabulary();
@@ -35,8 +34,8 @@ void Host::start_vocabulary() {
 }
 
 void Host::command(engine::Command command) {
-  if (!engine_) return;  // Into a closed pipe.
   know(command);
+  if (!engine_) return;  // Into a closed pipe: the core cannot tell.
   TimePoint arrives = world_.now() + world_.spread(kPipeMin, plan_.pipe_max);
   if (!commands_.empty()) arrives = std::max(arrives, commands_.back().arrives);
   commands_.push_back({arrives, std::move(command)});
@@ -133,7 +132,7 @@ bool Host::on_step(const engine::Step& step) {
     const auto running = jobs_.find(token.job);
     if (running == jobs_.end()) continue;
     ++running->second.next;
-    blames_[running->second.story] = {};
+    blames_[{running->second.story, running->first}] = {};
     if (token.end != engine::JobEnd::none) jobs_.erase(running);
   }
   return true;
@@ -151,7 +150,7 @@ void Host::kill_engine() {
 // The core hears of the death: whatever it gave is lost.
 void Host::charge() {
   for (const auto& [id, running] : jobs_) {
-    Blame& blame = blames_[running.story];
+    Blame& blame = blames_[{running.story, id}];
     ++blame.deaths;
     blame.alone = jobs_.size() == 1;
   }

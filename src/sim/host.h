@@ -23,18 +23,20 @@ struct HostPlan {
   Duration load_max = std::chrono::milliseconds{800};
 };
 
-// How the engine's deaths hit each story, as the host saw it.
+// How the engine's deaths hit a job, as the host saw it.
 struct Blame {
   std::uint32_t deaths = 0;  // While it ran, since its last token.
   bool alone = false;        // At the last of them nobody else was there.
 };
 
+// Streams that were asked for the same tell the same story.
+using Blames = std::map<std::pair<StoryId, engine::JobId>, Blame>;
+
 // Starts both processes, carries messages, and starts again what died. An engine
 // that is to say a poisoned token dies instead. Dies with the server.
 class Host {
  public:
-  Host(World& world, Actor self, HostPlan plan, const Stories& stories,
-       std::map<StoryId, Blame>& blames);
+  Host(World& world, Actor self, HostPlan plan, const Stories& stories, Blames& blames);
 
   // For the server.
   void command(engine::Command command);
@@ -76,7 +78,7 @@ class Host {
   const Actor self_;
   const HostPlan plan_;
   const Stories& stories_;
-  std::map<StoryId, Blame>& blames_;
+  Blames& blames_;
 
   std::unique_ptr<scripted::ScriptedEngine> engine_;
   engine::Backoff engine_backoff_{{}};

@@ -164,9 +164,11 @@ bool Referee::may_fail(const Entry& entry, ErrorCode code) const {
     return world_.now() - facts.named >= deadline;
   }
   if (code != ErrorCode::engine_failed) return false;
-  const auto blame = blames_.find(entry.story);
-  const bool poisonous =
-      blame != blames_.end() && blame->second.deaths >= kDeathsMin && blame->second.alone;
+  const auto begin = blames_.lower_bound({entry.story, engine::JobId{}});
+  const bool poisonous = std::any_of(begin, blames_.end(), [&](const auto& one) {
+    const auto& [of, blame] = one;
+    return of.first == entry.story && blame.deaths >= kDeathsMin && blame.alone;
+  });
   const bool waited = long_without_engine() || facts.named <= long_outage_;
   return poisonous || entry.server_starts >= core::kServerStartsMax || waited;
 }

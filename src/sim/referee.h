@@ -45,7 +45,7 @@ class Referee {
 
   Stories& stories() { return stories_; }
   Ledger& ledger() { return ledger_; }
-  std::map<StoryId, Blame>& blames() { return blames_; }
+  Blames& blames() { return blames_; }
   const Terms& terms() const { return terms_; }
 
   // What was asked.
@@ -115,7 +115,7 @@ class Referee {
   Stories& stories_;
   Ledger& ledger_;
   const Terms terms_;
-  std::map<StoryId, Blame> blames_;
+  Blames blames_;
   std::unordered_map<StreamId, Facts> facts_;
   std::uint64_t names_ = 0;
   TimePoint server_start_{};
