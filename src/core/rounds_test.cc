@@ -25,7 +25,8 @@ struct Load {
 // kept of it.
 void serve(Harness& h, const Load& load, int streams) {
   for (int i = 0; i < streams; ++i) {
-    engine::Sampling sampling{.logprobs = load.top_logprobs > 0, .top_logprobs = load.top_logprobs};
+    const engine::Sampling sampling{.logprobs = load.top_logprobs > 0,
+                                    .top_logprobs = load.top_logprobs};
     const StreamId id =
         h.submit({.sampling = sampling, .max_tokens = static_cast<std::uint32_t>(load.tokens)});
     h.prepared(load.prompt_tokens);
@@ -210,7 +211,7 @@ TEST(Journalled, RefusesWhatCanNeverBeWritten) {
   h.prepared();
   EXPECT_THAT(h.refusals, SizeIs(2));
   h.submit({.sampling = {.logprobs = true}, .max_tokens = 1});
-  h.prepared(10 * most);
+  h.prepared(std::size_t{10} * most);
   h.submit({.max_tokens = 1});  // No number of tokens helps.
   h.prepared(kContextTokens - 1);
   EXPECT_THAT(h.jobs, SizeIs(3));

@@ -21,7 +21,7 @@ constexpr std::size_t kRecordBytes = 16384;  // RFC 8446 section 5.1.
 // What a peer that reads nothing can make us answer (KeyUpdate) is no more than this.
 constexpr std::size_t kBacklogBytesMax = std::size_t{256} << 10;
 constexpr std::size_t kTicketKeyBytes = 80;
-constexpr std::string_view kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";  // Of TLS 1.2.
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";  // Of TLS 1.2.
 constexpr std::array<unsigned char, 9> kAlpn{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 constexpr std::array<unsigned char, 8> kSessionContext{'s', 'e', 'e', 'd', 'a', 'n', 'c', 'e'};
 
@@ -53,7 +53,7 @@ void set_rules(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE);
-  SSL_CTX_set_cipher_list(context, kCiphers.data());
+  SSL_CTX_set_cipher_list(context, kCiphers);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_id_context(context, kSessionContext.data(), kSessionContext.size());
   SSL_CTX_set_num_tickets(context, 1);

@@ -243,7 +243,7 @@ TEST(WsConnection, NeverCutsAPongThatIsPartlySent) {
   const auto ping = [](char mark) { return frame(Opcode::ping, std::string(125, mark)); };
   const auto pong = [](char mark) { return plain(Opcode::pong, std::string(125, mark)); };
   feed(server, ping('1') + ping('2'));
-  std::string sent{server.output().substr(0, 130)};
+  const std::string sent{server.output().substr(0, 130)};
   server.output_sent(130);  // Three bytes of the second.
   feed(server, ping('3') + ping('4') + ping('5'));
   EXPECT_EQ(sent + flush(server), pong('1') + pong('2') + pong('5'));
