@@ -40,7 +40,7 @@ namespace {
 using namespace seedance;
 
 constexpr std::string_view kKey = "dGhlIHNhbXBsZSBub25jZQ==";
-constexpr std::uint32_t kOpeningMax = 256;     // Handshakes at the same time.
+constexpr std::uint32_t kOpeningMax = 256;  // Handshakes at the same time.
 constexpr Duration kPause = std::chrono::milliseconds{1};
 constexpr std::size_t kLatenessMax = 100'000;  // Milliseconds told apart.
 
