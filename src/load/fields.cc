@@ -49,8 +49,7 @@ std::optional<std::uint64_t> count_in(const json::object& object, std::string_vi
 std::optional<Duration> ms_in(const json::object& object, std::string_view key) {
   const json::value* const value = object.if_contains(key);
   if (value == nullptr || !value->is_number()) return std::nullopt;
-  const double ms = value->is_double() ? value->get_double()
-                                       : static_cast<double>(value->to_number<std::int64_t>());
+  const double ms = value->to_number<double>();
   if (!(ms >= 0 && ms < 1e9)) return std::nullopt;
   return Duration{std::llround(ms * 1e6)};
 }

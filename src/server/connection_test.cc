@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "server/connection_table.h"
 
 namespace seedance::server {
 namespace {
@@ -292,38 +291,6 @@ TEST_F(ConnectionTest, HalfClosesAndGoesOnReading) {
   ready({.token = {1}, .readable = true});
   EXPECT_EQ(trace_.input, "more");
   EXPECT_FALSE(connection_->closed());
-}
-
-// An id that is used up finds nothing, also when its place is taken by another.
-TEST(ConnectionTable, AnIdMeansOneConnection) {
-  Trace trace;
-  Counters counters;
-  ConnectionTable table;
-  const auto add = [&]() -> ConnectionId {
-    const ConnectionId id = table.reserve();
-    EXPECT_EQ(table.find(id), nullptr);
-    table.put(id, std::make_unique<Connection>(id, io::Fd{}, std::make_unique<FrameSession>(trace),
-                                               ConnectionOptions{}, counters, kNow));
-    return id;
-  };
-  const ConnectionId first = add();
-  const ConnectionId second = add();
-  EXPECT_EQ(table.find(first)->id(), first);
-  EXPECT_EQ(table.find(second)->id(), second);
-  EXPECT_EQ(table.size(), 2U);
-  table.release(first);
-  EXPECT_EQ(trace.gone, 1);
-  EXPECT_EQ(table.find(first), nullptr);
-  const ConnectionId third = add();
-  EXPECT_NE(third, first);
-  EXPECT_EQ(table.find(first), nullptr);
-  table.release(first);
-  EXPECT_EQ(table.find(third)->id(), third);
-  std::size_t seen = 0;
-  table.for_each([&](Connection&) { ++seen; });
-  EXPECT_EQ(seen, 2U);
-  EXPECT_EQ(table.find({0}), nullptr);
-  EXPECT_EQ(table.find({UINT64_MAX}), nullptr);
 }
 
 }  // namespace
