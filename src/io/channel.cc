@@ -8,6 +8,10 @@ Channel::Channel(Fd socket, const TlsContext* tls)
     : socket_(std::move(socket)),
       tls_(tls == nullptr ? nullptr : std::make_unique<TlsStream>(*tls, socket_)) {}
 
+Channel::Channel(Fd socket, const TlsClient* tls, const std::string& host)
+    : socket_(std::move(socket)),
+      tls_(tls == nullptr ? nullptr : std::make_unique<TlsStream>(*tls, host, socket_)) {}
+
 Channel::~Channel() {
   close();
 }

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "io/fd.h"
 #include "io/socket.h"
 #include "io/tls.h"
+#include "io/tls_client.h"
 
 namespace seedance::io {
 
@@ -20,6 +22,8 @@ class Channel {
  public:
   // Through TLS where there is a context.
   Channel(Fd socket, const TlsContext* tls);
+  // The client's side, of a connection to that host.
+  Channel(Fd socket, const TlsClient* tls, const std::string& host);
   ~Channel();
 
   const Fd& fd() const { return socket_; }
@@ -33,6 +37,9 @@ class Channel {
 
   // Both ends can talk: the handshake, if there is one, is done.
   bool established() const { return !tls_ || tls_->established(); }
+
+  // Why TLS broke the connection; empty when it did not. For clients.
+  std::string problem() const { return tls_ ? tls_->problem() : std::string{}; }
 
   bool met_plain_http() const { return tls_ && tls_->met_plain_http(); }
   std::optional<PeerCertificate> peer() const { return tls_ ? tls_->peer() : std::nullopt; }

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "io/tls_certificates.h"
 
 namespace seedance::io {
 namespace {
@@ -25,15 +26,6 @@ constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";  // Of TLS 1.2.
 constexpr std::array<unsigned char, 9> kAlpn{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 constexpr std::array<unsigned char, 8> kSessionContext{'s', 'e', 'e', 'd', 'a', 'n', 'c', 'e'};
 
-Error tls_error(std::string_view key, const std::string& file) {
-  std::array<char, 256> text{};
-  ERR_error_string_n(ERR_peek_last_error(), text.data(), text.size());
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  ERR_clear_error();
-  return {Errc::invalid,
-          fmt::format("{}: {}: {}", key, file, reason != nullptr ? reason : text.data())};
-}
-
 int choose_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
                 unsigned in_size, void*) {
   unsigned char* chosen = nullptr;
@@ -41,11 +33,6 @@ int choose_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const 
       SSL_select_next_proto(&chosen, out_size, kAlpn.data(), kAlpn.size(), in, in_size);
   *out = chosen;
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
-}
-
-// A key that asks for a passphrase is refused: nobody is there to type it.
-int no_passphrase(char*, int, int, void*) {
-  return 0;
 }
 
 void set_rules(SSL_CTX* context) {
@@ -58,20 +45,6 @@ void set_rules(SSL_CTX* context) {
   SSL_CTX_set_session_id_context(context, kSessionContext.data(), kSessionContext.size());
   SSL_CTX_set_num_tickets(context, 1);
   SSL_CTX_set_alpn_select_cb(context, choose_alpn, nullptr);
-  SSL_CTX_set_default_passwd_cb(context, no_passphrase);
-}
-
-Result<void> load_identity(SSL_CTX* context, const TlsOptions& options) {
-  if (SSL_CTX_use_certificate_chain_file(context, options.certificate_file.c_str()) != 1) {
-    return std::unexpected(tls_error("tls_cert", options.certificate_file));
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, options.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return std::unexpected(tls_error("tls_key", options.key_file));
-  }
-  if (SSL_CTX_check_private_key(context) != 1) {
-    return std::unexpected(tls_error("tls_key", options.key_file));
-  }
-  return {};
 }
 
 Result<void> load_client_ca(SSL_CTX* context, const TlsOptions& options) {
@@ -80,32 +53,12 @@ Result<void> load_client_ca(SSL_CTX* context, const TlsOptions& options) {
   STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(file);
   if (names == nullptr || SSL_CTX_load_verify_file(context, file) != 1) {
     sk_X509_NAME_pop_free(names, X509_NAME_free);
-    return std::unexpected(tls_error("tls_client_ca", options.client_ca_file));
+    return std::unexpected(tls_file_error("tls_client_ca", options.client_ca_file));
   }
   SSL_CTX_set_client_CA_list(context, names);
   const int required = options.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | required, nullptr);
   return {};
-}
-
-std::string text_of(const X509_NAME* name) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> out{BIO_new(BIO_s_mem()), &BIO_free};
-  X509_NAME_print_ex(out.get(), name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(out.get(), &text);
-  return {text, static_cast<std::size_t>(size)};
-}
-
-std::string common_name_of(const X509_NAME* name) {
-  const int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
-  if (at < 0) return {};
-  unsigned char* utf8 = nullptr;
-  const int size =
-      ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));
-  if (size < 0) return {};
-  std::string out{reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(size)};
-  OPENSSL_free(utf8);
-  return out;
 }
 
 }  // namespace
@@ -119,9 +72,9 @@ Result<TlsContext> TlsContext::open(const TlsOptions& options, const TlsContext*
   TlsContext out{SSL_CTX_new(TLS_server_method())};
   SEEDANCE_CHECK(out.context_ != nullptr, "there is memory for TLS");
   set_rules(out.context_.get());
-  if (auto loaded = load_identity(out.context_.get(), options); !loaded) {
-    return std::unexpected(loaded.error());
-  }
+  const auto identity = load_identity(out.context_.get(), {"tls_cert", options.certificate_file},
+                                      {"tls_key", options.key_file});
+  if (!identity) return std::unexpected(identity.error());
   if (auto loaded = load_client_ca(out.context_.get(), options); !loaded) {
     return std::unexpected(loaded.error());
   }
@@ -141,10 +94,6 @@ WallTime TlsContext::expires() const {
   std::tm when{};
   ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(context_.get())), &when);
   return WallTime{std::chrono::seconds{timegm(&when)}};
-}
-
-void TlsStream::Free::operator()(SSL* ssl) const {
-  SSL_free(ssl);
 }
 
 struct TlsStream::Transport {
@@ -199,9 +148,18 @@ struct TlsStream::Transport {
 TlsStream::TlsStream(const TlsContext& context, const Fd& socket)
     : socket_(socket), ssl_(SSL_new(context.context_.get())) {
   SEEDANCE_CHECK(ssl_ != nullptr, "there is memory for a connection");
+  SSL_set_accept_state(ssl_.get());
+  attach();
+}
+
+TlsStream::TlsStream(const TlsClient& client, const std::string& host, const Fd& socket)
+    : socket_(socket), ssl_(client.connection_to(host)) {
+  attach();
+}
+
+void TlsStream::attach() {
   BIO* bio = Transport::bio_of(*this);
   SSL_set_bio(ssl_.get(), bio, bio);
-  SSL_set_accept_state(ssl_.get());
 }
 
 TlsStream::~TlsStream() = default;
@@ -210,8 +168,8 @@ Moved::Flow TlsStream::flow_after(int result) {
   const int error = SSL_get_error(ssl_.get(), result);
   if (error == SSL_ERROR_WANT_READ && !broken_) return Flow::blocked;
   if (error != SSL_ERROR_ZERO_RETURN) {
+    if (error_ == 0) error_ = ERR_peek_error();
     broken_ = true;
-    plain_http_ = plain_http_ || ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
   }
   ERR_clear_error();
   return Flow::closed;
@@ -269,6 +227,14 @@ void TlsStream::shutdown_send() {
   ERR_clear_error();
   (void)SSL_shutdown(ssl_.get());
   ERR_clear_error();
+}
+
+bool TlsStream::met_plain_http() const {
+  return ERR_GET_REASON(error_) == SSL_R_HTTP_REQUEST;
+}
+
+std::string TlsStream::problem() const {
+  return broken_ ? tls_problem(ssl_.get(), error_) : std::string{};
 }
 
 bool TlsStream::established() const {

@@ -1,4 +1,4 @@
-// TLS 1.2 and 1.3 (RFC 5246, RFC 8446) for servers, by OpenSSL.
+// TLS 1.2 and 1.3 (RFC 5246, RFC 8446), by OpenSSL: the server's rules, and connections.
 #pragma once
 
 #include <openssl/types.h>
@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "io/fd.h"
 #include "io/socket.h"
+#include "io/tls_client.h"
 
 namespace seedance::io {
 
@@ -56,11 +57,14 @@ struct PeerCertificate {
   std::string common_name;  // Empty when it has none.
 };
 
-// The server's side of TLS on a socket, which its owner keeps open. The handshake
-// runs as bytes are received. Idle, it holds no buffer. Belongs to one thread.
+// One side of TLS on a socket, which its owner keeps open. The handshake runs as bytes
+// are received; a client's begins with the first call. Idle, it holds no buffer. Belongs
+// to one thread.
 class TlsStream {
  public:
   TlsStream(const TlsContext& context, const Fd& socket);
+  // The client's side, of a connection to that host.
+  TlsStream(const TlsClient& client, const std::string& host, const Fd& socket);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
@@ -81,23 +85,24 @@ class TlsStream {
   bool established() const;
 
   // The peer spoke HTTP without TLS.
-  bool met_plain_http() const { return plain_http_; }
+  bool met_plain_http() const;
+
+  // Why TLS broke the connection; empty when it did not. For clients.
+  std::string problem() const;
 
   // Nothing before the handshake is done, or where the peer has shown none.
   std::optional<PeerCertificate> peer() const;
 
  private:
-  struct Free {
-    void operator()(SSL* ssl) const;
-  };
   struct Transport;  // What OpenSSL reads from and writes to.
+  void attach();
   Moved::Flow flow_after(int result);
 
   const Fd& socket_;
   std::string backlog_;  // Encrypted; the socket did not take it yet.
   bool broken_ = false;
-  bool plain_http_ = false;
-  std::unique_ptr<SSL, Free> ssl_;
+  unsigned long error_ = 0;  // OpenSSL's first.
+  std::unique_ptr<SSL, TlsClient::Free> ssl_;
 };
 
 }  // namespace seedance::io
