@@ -14,6 +14,8 @@
 #include "apps/chat_client.h"
 #include "apps/command.h"
 #include "apps/files.h"
+#include "apps/tls_flags.h"
+#include "io/tls_client.h"
 #include "load/duration.h"
 #include "load/report.h"
 #include "load/runner.h"
@@ -32,6 +34,7 @@ struct Options {
   std::string url = "http://127.0.0.1:8080";
   std::string api = "native";
   std::string api_key;
+  io::TlsClientOptions tls;
   std::string model;
   std::uint64_t concurrency = 8;
   double rate = 0;
@@ -69,11 +72,20 @@ Result<loadgen::Target> target_of(const Options& options, loadgen::Api api) {
   const bool websocket = is_websocket(api);
   const auto url = parse_url(options.url, websocket ? kNativePath : "/v1");
   if (!url) return wrong("--url", url.error());
+  if (auto checked = check_tls_flags(*url, options.tls); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (url->tls) {
+    if (auto rules = io::TlsClient::open(options.tls); !rules) {
+      return std::unexpected(rules.error());
+    }
+  }
   loadgen::Target target{.host = url->host,
                          .path = url->path,
                          .api_key = options.api_key.substr(0, options.api_key.find(',')),
                          .api = api,
                          .keep_alive = !options.close};
+  if (url->tls) target.tls = options.tls;
   const std::string& port = url->port;
   std::from_chars(port.data(), port.data() + port.size(), target.port);
   if (target.port == 0) {
@@ -210,12 +222,14 @@ int run(const Options& options) {
 }
 
 void add_flags(CLI::App& app, Options& options) {
-  app.add_option("--url", options.url, "The server; a path replaces /ws/inference or /v1")
+  app.add_option("--url", options.url,
+                 "The server, https:// for TLS; a path replaces /ws/inference or /v1")
       ->capture_default_str();
   app.add_option("--api", options.api, "native and binary are WebSocket, the others OpenAI's SSE")
       ->check(CLI::IsMember({"native", "binary", "chat", "completions"}))
       ->capture_default_str();
   app.add_option("--api-key", options.api_key, "Key for the server")->envname("SEEDANCE_API_KEYS");
+  add_tls_flags(app, options.tls);
   app.add_option("--model", options.model, "Model to ask for, where the server wants it named");
   auto* const concurrency =
       app.add_option("--concurrency", options.concurrency, "Closed loop: requests in flight")

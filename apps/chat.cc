@@ -19,9 +19,11 @@
 #include "apps/command.h"
 #include "apps/files.h"
 #include "apps/resume_state.h"
+#include "apps/tls_flags.h"
 #include "io/clock.h"
 #include "io/entropy.h"
 #include "io/signals.h"
+#include "io/tls_client.h"
 
 namespace seedance::apps {
 namespace {
@@ -34,6 +36,7 @@ struct Options {
   std::string prompt;
   std::string url = "ws://127.0.0.1:8080";
   std::string api_key;
+  io::TlsClientOptions tls;
   std::string model;
   std::string system;
   std::optional<double> temperature;
@@ -87,7 +90,11 @@ std::string for_terminal(std::string_view text) {
 // A conversation with one server. An answer goes on over as many connections as it takes.
 class Chat {
  public:
-  Chat(const Options& options, Url url) : options_(options), url_(std::move(url)) { reset(); }
+  // With TLS where there are rules for it.
+  Chat(const Options& options, Url url, std::optional<io::TlsClient> tls)
+      : options_(options), url_(std::move(url)), tls_(std::move(tls)) {
+    reset();
+  }
 
   Result<void> connect();
   // From then on Ctrl-C is ours.
@@ -109,6 +116,7 @@ class Chat {
 
   const Options& options_;
   Url url_;
+  std::optional<io::TlsClient> tls_;
   std::unique_ptr<ChatClient> client_;
   bool going_away_ = false;  // The server ends this connection when its streams have ended.
   std::optional<io::Signals> signals_;
@@ -120,7 +128,7 @@ class Chat {
 };
 
 Result<void> Chat::connect() {
-  client_ = std::make_unique<ChatClient>();
+  client_ = std::make_unique<ChatClient>(tls_ ? &*tls_ : nullptr, url_.host);
   going_away_ = false;
   return client_->connect(url_, options_.api_key, signals_ ? &signals_->fd() : nullptr);
 }
@@ -330,9 +338,21 @@ std::optional<std::string> whole_prompt(const Options& options) {
   return *std::move(text);
 }
 
+Result<std::optional<io::TlsClient>> tls_rules(const Options& options, const Url& url) {
+  if (auto checked = check_tls_flags(url, options.tls); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (!url.tls) return std::nullopt;
+  auto rules = io::TlsClient::open(options.tls);
+  if (!rules) return std::unexpected(rules.error());
+  return *std::move(rules);
+}
+
 int run(Options& options) {
   const auto url = parse_url(options.url);
   if (!url) return complain(kUsage, "--url: " + url.error().detail);
+  auto tls = tls_rules(options, *url);
+  if (!tls) return complain(kUsage, tls.error().detail);
   const bool interactive = options.prompt.empty() && ::isatty(STDIN_FILENO) != 0;
   if (interactive && options.as_json) return complain(kUsage, "--json needs a prompt");
   const auto prompt = whole_prompt(options);
@@ -340,7 +360,7 @@ int run(Options& options) {
 
   // The variable is the server's too, which takes several keys.
   options.api_key.resize(std::min(options.api_key.find(','), options.api_key.size()));
-  Chat chat{options, *url};
+  Chat chat{options, *url, *std::move(tls)};
   if (const auto connected = chat.connect(); !connected) {
     return complain(kFailed, connected.error().detail);
   }
@@ -357,9 +377,11 @@ Command add_chat(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("chat", "Talk to a running server");
   app->add_option("PROMPT", options->prompt,
                   "One question; without it, standard input, or a conversation on a terminal");
-  app->add_option("--url", options->url, "The server")->capture_default_str();
+  app->add_option("--url", options->url, "The server; wss:// or https:// for TLS")
+      ->capture_default_str();
   app->add_option("--api-key", options->api_key, "Key for the server")
       ->envname("SEEDANCE_API_KEYS");
+  add_tls_flags(*app, options->tls);
   app->add_option("--model", options->model, "Model to ask for, where there are several");
   app->add_option("--system", options->system, "What the model is told first");
   app->add_option("--temperature", options->temperature, "0 = always the likeliest token");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <deque>
@@ -10,8 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "apps/web_transport.h"
 #include "base/result.h"
 #include "io/fd.h"
+#include "io/tls_client.h"
 
 namespace seedance::apps {
 
@@ -19,21 +20,24 @@ struct Url {
   std::string host;
   std::string port;
   std::string path;
+  bool tls = false;
 
   friend bool operator==(const Url&, const Url&) = default;
 };
 
 inline constexpr std::string_view kNativePath = "/ws/inference";
 
-// "ws://host[:port][/path]", the scheme "http" or none at all; the path is
-// `default_path` unless it is given. Invalid for anything else, wss included.
+// "ws://host[:port][/path]", the scheme "http", "wss", "https" or none at all; the path
+// is `default_path` unless it is given, the port 8080, or 443 with TLS. Invalid for
+// anything else.
 Result<Url> parse_url(std::string_view text, std::string_view default_path = kNativePath);
 
 // Speaks seedance.v2+json through Beast, which answers pings meanwhile. Belongs
 // to one thread, and works only inside wait().
 class ChatClient {
  public:
-  ChatClient() : socket_(io_) {}
+  // With TLS where there are rules for it, for a connection to that host.
+  explicit ChatClient(const io::TlsClient* tls = nullptr, const std::string& host = {});
   ChatClient(const ChatClient&) = delete;
   ChatClient& operator=(const ChatClient&) = delete;
 
@@ -63,14 +67,20 @@ class ChatClient {
   boost::system::error_code open(const Url& url, const std::string& place,
                                  boost::beast::websocket::response_type& response,
                                  const io::Fd* signal);
+  template <typename Finish>
+  void shake_hands(const Url& url, const std::string& host,
+                   boost::beast::websocket::response_type& response, const Finish& finish);
+  Result<void> failure(const std::string& place, const boost::system::error_code& error);
   void start_read();
   void start_write();
 
   boost::asio::io_context io_{1};
-  boost::beast::websocket::stream<boost::asio::ip::tcp::socket> socket_;
+  boost::beast::websocket::stream<WebTransport> socket_;
   boost::beast::flat_buffer buffer_;
   std::deque<std::string> received_;
   std::deque<std::string> outgoing_;  // The first is being written.
+  bool reached_ = false;              // TCP is connected.
+  bool secured_ = false;              // The TLS handshake, if there is one, is done.
   std::optional<std::string> closed_ = "not connected";
 };
 

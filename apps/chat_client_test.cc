@@ -12,12 +12,14 @@ TEST(Url, FillsInWhatIsLeftOut) {
   EXPECT_EQ(parse_url("host:81"), (Url{"host", "81", "/ws/inference"}));
   EXPECT_EQ(parse_url("ws://[::1]:82"), (Url{"::1", "82", "/ws/inference"}));
   EXPECT_EQ(parse_url("ws://[::1]"), (Url{"::1", "8080", "/ws/inference"}));
+  EXPECT_EQ(parse_url("wss://host"), (Url{"host", "443", "/ws/inference", true}));
+  EXPECT_EQ(parse_url("https://[::1]:82/x"), (Url{"::1", "82", "/x", true}));
   EXPECT_EQ(parse_url("http://host", "/v1"), (Url{"host", "8080", "/v1"}));
 }
 
 TEST(Url, RefusesEverythingElse) {
-  for (const char* wrong : {"", "ws://", "wss://host", "https://host", "ftp://host",
-                            "host:", "host:port", "host:123456", "ws://[::1", "a b", "u@host"}) {
+  for (const char* wrong : {"", "ws://", "wss://", "ftp://host", "host:", "host:port",
+                            "host:123456", "ws://[::1", "a b", "u@host"}) {
     const auto url = parse_url(wrong);
     ASSERT_FALSE(url) << wrong;
     EXPECT_EQ(url.error().code, Errc::invalid) << wrong;

@@ -187,6 +187,7 @@ Moved TlsStream::receive(std::span<std::byte> into) {
       return moved;
     }
     moved.bytes += got;
+    heard_ = true;
   }
   if (broken_) moved.flow = Flow::closed;
   return moved;
@@ -234,7 +235,7 @@ bool TlsStream::met_plain_http() const {
 }
 
 std::string TlsStream::problem() const {
-  return broken_ ? tls_problem(ssl_.get(), error_) : std::string{};
+  return broken_ ? tls_problem(ssl_.get(), error_, heard_) : std::string{};
 }
 
 bool TlsStream::established() const {

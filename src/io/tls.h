@@ -101,6 +101,7 @@ class TlsStream {
   const Fd& socket_;
   std::string backlog_;  // Encrypted; the socket did not take it yet.
   bool broken_ = false;
+  bool heard_ = false;
   unsigned long error_ = 0;  // OpenSSL's first.
   std::unique_ptr<SSL, TlsClient::Free> ssl_;
 };

@@ -143,13 +143,15 @@ std::unique_ptr<SSL, TlsClient::Free> TlsClient::connection_to(const std::string
   return ssl;
 }
 
-std::string tls_problem(const SSL* ssl, unsigned long error) {
+std::string tls_problem(const SSL* ssl, unsigned long error, bool heard) {
   if (const void* const note = SSL_get_ex_data(ssl, note_index())) {
     return *static_cast<const std::string*>(note);
   }
-  const bool begun = SSL_is_init_finished(ssl) == 0;
   if (error == 0) {
-    return begun ? "it closed the connection during the TLS handshake" : std::string{};
+    if (SSL_is_init_finished(ssl) == 0) return "it closed the connection during the TLS handshake";
+    // In TLS 1.3 a client learns last, and not surely, that its certificate is refused.
+    if (!heard) return "it ended the connection at once; it may want another certificate";
+    return {};
   }
   const int reason = ERR_GET_REASON(error);
   if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {

@@ -40,8 +40,9 @@ class TlsClient {
   std::unique_ptr<SSL_CTX, Free> context_;
 };
 
-// Why a connection ended: a sentence about the server, for the error that OpenSSL queued
-// first (0 = it queued none). Empty when TLS is not to blame.
-std::string tls_problem(const SSL* ssl, unsigned long error);
+// Why a connection ended without a good-bye: a sentence about the server, for the error
+// that OpenSSL queued first (0 = it queued none). `heard`: the server had said something
+// already. Empty when TLS is not to blame.
+std::string tls_problem(const SSL* ssl, unsigned long error, bool heard);
 
 }  // namespace seedance::io

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -132,6 +133,17 @@ TEST_F(TlsClientTest, BelievesAnyServerWhereItIsTold) {
   EXPECT_EQ(talk.client_heard, "answer");
 }
 
+// Each of OpenSSL's two buffers would double what a connection takes. (What
+// sanitizers allocate is not seen here.)
+TEST_F(TlsClientTest, AServersEndHoldsNoBufferWhileItIsIdle) {
+  constexpr std::size_t kRecordBytes = 16384;
+  Talk talk{trusting(), "localhost", &server_};
+  talk.run();
+  const std::size_t before = mallinfo2().uordblks;
+  talk.other.reset();
+  EXPECT_LT(before - mallinfo2().uordblks, kRecordBytes);
+}
+
 TEST_F(TlsClientTest, ShowsItsCertificate) {
   const TestAuthority clients{"Clients"};
   const TlsContext asks =
@@ -166,6 +178,20 @@ TEST_F(TlsClientTest, KnowsServersThatHangUp) {
   talk.other->close();
   EXPECT_EQ(talk.client->receive(buffer).flow, Moved::Flow::closed);
   EXPECT_THAT(talk.client->problem(), HasSubstr("during the TLS handshake"));
+}
+
+// A reset takes with it what the server had to say.
+TEST_F(TlsClientTest, GuessesWhyAServerHangsUpRightAfterTheHandshake) {
+  Talk talk{trusting(), "localhost", &server_};
+  std::array<std::byte, 100> buffer;
+  for (int round = 0; round < 4; ++round) {
+    (void)talk.client->receive(buffer);
+    (void)talk.other->receive(buffer);
+  }
+  EXPECT_TRUE(talk.client->established());
+  shutdown(talk.other->fd().get(), SHUT_RDWR);
+  EXPECT_EQ(talk.client->receive(buffer).flow, Moved::Flow::closed);
+  EXPECT_THAT(talk.client->problem(), HasSubstr("certificate"));
 }
 
 TEST_F(TlsClientTest, NamesTheFlagAndTheFileThatIsWrong) {

@@ -69,6 +69,7 @@ inline constexpr std::string_view kHandshakeFailed = "handshake_failed";
 inline constexpr std::string_view kMalformed = "malformed_answer";
 inline constexpr std::string_view kNotSent = "not_sent";
 inline constexpr std::string_view kTimeout = "timeout";
+inline constexpr std::string_view kTlsFailed = "tls_failed";
 
 // Knows no socket and no clock. The owner sends output(), gives what it receives to
 // on_input(), and closes the socket after Lost. Belongs to one thread.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/channel.h"
 #include "io/clock.h"
 #include "io/connect.h"
 #include "io/entropy.h"
@@ -19,6 +20,7 @@
 #include "io/signals.h"
 #include "io/socket.h"
 #include "io/timer.h"
+#include "io/tls_client.h"
 #include "load/native_connection.h"
 #include "load/sse_connection.h"
 
@@ -45,11 +47,14 @@ Duration cpu_time() {
 
 // A connection, its socket, and how many requests are on it.
 struct Link {
-  io::Fd socket;
+  std::unique_ptr<io::Channel> channel;
   std::unique_ptr<Connection> connection;
   TimePoint open_by;
   bool connected = false;  // As TCP knows it.
-  bool idle = false;       // Its id is in Runner::idle_.
+
+  bool open() const { return connected && channel->established() && connection->open(); }
+
+  bool idle = false;  // Its id is in Runner::idle_.
   std::uint64_t requests = 0;
 };
 
@@ -92,6 +97,7 @@ class Runner {
   const io::Endpoint& endpoint_;
   HttpTarget http_;
   NativeTarget native_;
+  std::optional<io::TlsClient> tls_;
   io::Entropy entropy_;
   std::optional<io::Poller> poller_;
   std::optional<io::Signals> signals_;
@@ -117,6 +123,11 @@ Result<void> Runner::open() {
                               : fmt::format("{}:{}", target.host, target.port);
   http_ = {host, target.path, target.api_key, target.keep_alive};
   native_ = {host, target.path, target.api_key, target.api == Api::binary};
+  if (target.tls) {
+    auto tls = io::TlsClient::open(*target.tls);
+    if (!tls) return std::unexpected(tls.error());
+    tls_.emplace(std::move(*tls));
+  }
   auto poller = io::Poller::open();
   if (!poller) return std::unexpected(poller.error());
   poller_.emplace(std::move(*poller));
@@ -130,18 +141,20 @@ Result<void> Runner::open() {
   return timer_->attach(*poller_, kTimer);
 }
 
-// Over WebSocket the connections are there before the first request is due.
+// Over WebSocket the connections are there before the first request is due; over TLS
+// one is, which tells whether the server is trusted.
 Result<void> Runner::open_links() {
   now_ = io::now();
-  if (!is_websocket(options_.target.api)) return {};
-  for (std::uint64_t i = 0; i < options_.connections; ++i) {
+  const std::uint64_t wanted =
+      is_websocket(options_.target.api) ? options_.connections : (tls_ ? 1 : 0);
+  for (std::uint64_t i = 0; i < wanted; ++i) {
     if (!add_link()) return seedance::fail(Errc::disconnected, connect_error_);
   }
-  const auto is_open = [](const auto& entry) { return entry.second.connection->open(); };
+  const auto is_open = [](const auto& entry) { return entry.second.open(); };
   while (!interrupted_ && !std::ranges::all_of(links_, is_open)) {
     wait(now_ + kTick);
     on_tick();
-    if (links_.size() < options_.connections) {
+    if (links_.size() < wanted) {
       return seedance::fail(Errc::disconnected, connect_error_);
     }
   }
@@ -196,23 +209,28 @@ void Runner::on_ready(const io::Ready& ready) {
   Link& link = found->second;
   if (!link.connected) {
     if (!ready.writable && !ready.closed) return;
-    if (const auto result = io::connect_result(link.socket); !result) {
+    if (const auto result = io::connect_result(link.channel->fd()); !result) {
       return drop(id, {std::string{kConnectFailed}, result.error().detail});
     }
     link.connected = true;
   }
-  if (ready.readable) receive(link, ready.closed);
+  if (ready.readable || !link.channel->established()) receive(link, ready.closed);
   carry_out(id);
 }
 
 void Runner::receive(Link& link, bool closed) {
   for (;;) {
-    const io::Moved moved = io::receive(link.socket, buffer_);
+    const io::Moved moved = link.channel->receive(buffer_);
     now_ = io::now();
     if (moved.bytes > 0) {
       link.connection->on_input(std::span{buffer_}.first(moved.bytes), now_, events_);
     }
-    if (moved.flow == Flow::closed) return link.connection->on_end(events_);
+    if (moved.flow == Flow::closed) {
+      std::string problem = link.channel->problem();
+      if (problem.empty()) return link.connection->on_end(events_);
+      events_.emplace_back(Lost{std::string{kTlsFailed}, std::move(problem)});
+      return;
+    }
     if (moved.flow == Flow::blocked && (!closed || moved.bytes == 0)) return;
   }
 }
@@ -227,9 +245,9 @@ void Runner::carry_out(std::uint64_t id) {
   const auto found = links_.find(id);
   if (found == links_.end()) return;
   Link& link = found->second;
-  if (link.connected) {
+  if (link.connected && link.channel->flush()) {
     while (!link.connection->output().empty()) {
-      const io::Moved moved = io::send(link.socket, link.connection->output());
+      const io::Moved moved = link.channel->send(link.connection->output());
       link.connection->output_sent(moved.bytes);
       if (moved.flow != Flow::open) break;  // Where it is closed, reading says so.
     }
@@ -281,8 +299,10 @@ void Runner::on_tick() {
   for (const auto& [id, link] : links_) ids.push_back(id);
   for (const std::uint64_t id : ids) {
     Link& link = links_.at(id);
-    if (now_ >= link.open_by && !(link.connected && link.connection->open())) {
-      drop(id, {std::string{kConnectFailed}, "the server does not answer"});
+    if (now_ >= link.open_by && !link.open()) {
+      const bool silent = !link.connected || link.channel->established();
+      drop(id, {std::string{kConnectFailed},
+                silent ? "the server does not answer" : "the TLS handshake did not end in time"});
       continue;
     }
     link.connection->on_time(now_, events_);
@@ -321,9 +341,11 @@ std::optional<std::uint64_t> Runner::add_link() {
     connect_error_ = socket ? added.error().detail : socket.error().detail;
     return std::nullopt;
   }
-  links_.emplace(next_link_, Link{.socket = std::move(*socket),
-                                  .connection = new_connection(),
-                                  .open_by = now_ + kConnectTimeout});
+  links_.emplace(next_link_,
+                 Link{.channel = std::make_unique<io::Channel>(
+                          std::move(*socket), tls_ ? &*tls_ : nullptr, options_.target.host),
+                      .connection = new_connection(),
+                      .open_by = now_ + kConnectTimeout});
   return next_link_++;
 }
 

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "io/tls_client.h"
 #include "load/api.h"
 #include "load/requests.h"
 #include "load/schedule.h"
@@ -21,6 +23,7 @@ struct Target {
   std::string api_key;
   Api api = Api::native;
   bool keep_alive = true;  // Of the HTTP APIs: a connection carries one request after the other.
+  std::optional<io::TlsClientOptions> tls{};  // Where it speaks TLS.
 };
 
 struct RunOptions {
@@ -50,7 +53,7 @@ struct RunResult {
 // Runs the load from this thread alone until it is over, or until SIGINT or SIGTERM
 // ends it early, which counts what runs as neither done nor failed. `progress`, if it
 // is there, is called every second. An error means that nothing could be asked: there
-// is no server, or it refuses the WebSocket.
+// is no server, it is not trusted, or it refuses the WebSocket.
 Result<RunResult> run(const RunOptions& options, const Requests& requests,
                       const std::function<void(const Progress&, const Statistics&)>& progress);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -12,7 +13,10 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "io/channel.h"
+#include "io/poller.h"
 #include "io/socket.h"
+#include "io/test_tls.h"
 
 namespace seedance::loadgen {
 namespace {
@@ -27,7 +31,8 @@ class FakeServer {
     bool closes = false;
   };
 
-  explicit FakeServer(std::function<Reply(int request)> reply) : reply_(std::move(reply)) {
+  explicit FakeServer(std::function<Reply(int request)> reply, const io::TlsContext* tls = nullptr)
+      : reply_(std::move(reply)), tls_(tls) {
     auto listener = io::Listener::open({.host = "127.0.0.1"});
     port_ = listener->port();
     socket_ = std::move(*listener).take_fd();
@@ -42,26 +47,34 @@ class FakeServer {
  private:
   void serve() {
     for (;;) {
-      const io::Fd peer{accept(socket_.get(), nullptr, nullptr)};
+      io::Fd peer{accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK)};
       if (!peer.is_open()) return;
-      converse(peer);
+      io::Channel channel{std::move(peer), tls_};
+      converse(channel);
     }
   }
 
-  void converse(const io::Fd& peer) {
+  void converse(io::Channel& peer) {
+    auto poller = io::Poller::open();
+    EXPECT_TRUE(poller->add(peer.fd(), {1}));
     std::string input;
     std::array<std::byte, 4096> buffer;
-    for (io::Moved moved; (moved = io::receive(peer, buffer)).flow != io::Moved::Flow::closed;) {
+    for (io::Moved moved; (moved = peer.receive(buffer)).flow != io::Moved::Flow::closed;) {
+      if (moved.bytes == 0) {
+        poller->wait(kNever);
+        continue;
+      }
       if (input.empty()) ++connections_;
       input += as_text(Bytes{buffer}.first(moved.bytes));
       if (!input.ends_with('}') && !input.starts_with("GET ")) continue;
       const Reply reply = reply_(requests_++);
-      io::send(peer, reply.bytes);
+      peer.send(reply.bytes);
       if (reply.closes) return;
     }
   }
 
   std::function<Reply(int)> reply_;
+  const io::TlsContext* tls_;
   io::Fd socket_;
   std::uint16_t port_ = 0;
   std::atomic<int> requests_ = 0;
@@ -179,6 +192,51 @@ TEST(Runner, FailsAtOnceWhereNobodySpeaksWebSocket) {
   const auto result = run_load(options);
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().detail.find("404 Not Found"), std::string::npos);
+}
+
+// A server with a certificate of an authority of its own.
+class RunnerTls : public testing::Test {
+ protected:
+  static io::TlsContext open(const io::TestAuthority::Files& files) {
+    auto context =
+        io::TlsContext::open({.certificate_file = files.certificate, .key_file = files.key});
+    EXPECT_TRUE(context) << context.error().detail;
+    return std::move(*context);
+  }
+
+  RunOptions options(std::uint64_t requests) const {
+    RunOptions out = options_for(server_.port(), requests);
+    out.target.tls = {.ca_file = authority_.certificate_file()};
+    return out;
+  }
+
+  io::TestAuthority authority_;
+  io::TlsContext context_ = open(authority_.issue("server"));
+  FakeServer server_{[](int) -> FakeServer::Reply { return {kAnswer}; }, &context_};
+};
+
+TEST_F(RunnerTls, AsksOverTls) {
+  const auto result = run_load(options(5));
+  ASSERT_TRUE(result) << result.error().detail;
+  EXPECT_EQ(result->statistics.measured().succeeded, 5U);
+  EXPECT_EQ(server_.connections(), 1);
+}
+
+TEST_F(RunnerTls, AsksNothingOfAServerThatIsNotTrusted) {
+  RunOptions wrong = options(5);
+  wrong.target.tls = io::TlsClientOptions{};
+  const auto result = run_load(wrong);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().detail, testing::HasSubstr("CN=server"));
+  EXPECT_EQ(server_.connections(), 0);
+}
+
+TEST_F(RunnerTls, SaysWhichFileIsWrong) {
+  RunOptions wrong = options(5);
+  wrong.target.tls = {.ca_file = "/nowhere"};
+  const auto result = run_load(wrong);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().detail, testing::HasSubstr("/nowhere"));
 }
 
 }  // namespace

@@ -125,7 +125,13 @@ class Refusals(Directory):
             port = nobody.getsockname()[1]
         self.assert_refused(run("chat", "hello", "--url", f"ws://127.0.0.1:{port}"), str(port),
                             code=1)
-        self.assert_refused(run("chat", "hello", "--url", "wss://host"), "--url")
+        self.assert_refused(run("chat", "hello", "--url", "ftp://host"), "--url")
+        for command in (("chat", "hello"), ("bench",)):
+            self.assert_refused(run(*command, "--url", "http://host", "--no-verify"),
+                                "--no-verify", "https://")
+            self.assert_refused(run(*command, "--url", "https://host", "--ca-file", "/nowhere"),
+                                "--ca-file: /nowhere")
+            self.assert_refused(run(*command, "--url", "https://host", "--cert", "a"), "--key")
         self.assert_refused(run("chat", stdin=""), "prompt")
         self.assert_refused(run("chat", "hello", "--temperature", "hot"), "--temperature", "hot")
 
@@ -614,7 +620,7 @@ class Bench(Server):
                                 (["--prompts", self.path("none")], "--prompts"),
                                 (["--api", "chat", "--connections", "2"], "--connections"),
                                 (["--api", "chat", "--prompt-ids", "1:9"], "--prompt-ids"),
-                                (["--url", "https://host"], "--url"),
+                                (["--url", "ftp://host"], "--url"),
                                 (["--url", "host:99999"], "--url")):
             self.assert_refused(self.bench(*arguments), word)
 
@@ -664,6 +670,90 @@ class Bench(Server):
         terminal.write("\x03")
         terminal.expect("2 were interrupted")
         self.assertEqual(terminal.wait(), 130)
+
+
+class Tls(Server):
+    """Chat and bench against a server with a certificate of an authority of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.certificate("root")
+        self.certificate("server", "root")
+        self.ca = ("--ca-file", self.path("root.pem"))
+
+    def certificate(self, name, issuer=None):
+        signed = ["-CA", self.path(f"{issuer}.pem"), "-CAkey", self.path(f"{issuer}.key"),
+                  "-addext", "subjectAltName=DNS:localhost",
+                  "-addext", "basicConstraints=critical,CA:FALSE"] if issuer else []
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-noenc", "-subj", f"/CN={name}", "-days", "1",
+                        *signed, "-keyout", self.path(f"{name}.key"),
+                        "-out", self.path(f"{name}.pem")], check=True, capture_output=True)
+
+    def start_tls(self, *arguments):
+        self.start("--engine", "scripted:mode=echo,rate=0", "--tls-cert", self.path("server.pem"),
+                   "--tls-key", self.path("server.key"), *arguments)
+        self.host = self.url.replace("127.0.0.1", "localhost")
+
+    def ask(self, *arguments, url=None):
+        return run("chat", "hello", "--url", url or self.host, *arguments)
+
+    def load(self, api, *arguments, url=None):
+        return run("bench", "--url", url or self.host, "--api", api, "--requests", "4", "--json",
+                   *arguments)
+
+    def test_talk_to_a_server_that_they_trust(self):
+        self.start_tls()
+        for url in (self.host, self.host.replace("https", "wss")):
+            self.assertEqual(self.ask(*self.ca, url=url).stdout, "hello\n")
+        self.assertEqual(self.ask(url=self.host).returncode, 1)
+        self.assertEqual(run("chat", "hello", "--url", self.host, environment={
+            "SSL_CERT_FILE": self.path("root.pem")}).stdout, "hello\n")
+        for api in Bench.APIS:
+            report = json.loads(self.load(api, *self.ca).stdout)
+            self.assertEqual(report["requests"]["succeeded"], 4, report)
+
+    def test_ask_nothing_of_a_server_that_they_do_not_trust(self):
+        self.start_tls()
+        for call in (self.ask, lambda *flags, **options: self.load("chat", *flags, **options),
+                     lambda *flags, **options: self.load("native", *flags, **options)):
+            self.assert_refused(call(), "CN=server", "CN=root", "not trusted", code=1)
+            self.assert_refused(call(*self.ca, url=self.url), "for localhost", "not for 127.0.0.1",
+                                code=1)
+            self.assertEqual(call("--no-verify", url=self.url).returncode, 0)
+
+    def test_say_who_speaks_tls_and_who_does_not(self):
+        self.start_tls()
+        plain = self.host.replace("https", "http")
+        self.assert_refused(self.ask(url=plain), "wss://", code=1)
+        self.stop()
+        self.start("--engine", "scripted:mode=echo,rate=0")
+        tls = self.url.replace("http", "https")
+        for result in (self.ask(*self.ca, url=tls), self.load("chat", *self.ca, url=tls)):
+            self.assert_refused(result, "does not speak TLS", code=1)
+
+    def test_show_a_certificate(self):
+        self.certificate("clients")
+        self.certificate("phone", "clients")
+        self.start_tls("--tls-client-ca", self.path("clients.pem"), "--tls-client-required", "true")
+        ours = ("--cert", self.path("phone.pem"), "--key", self.path("phone.key"))
+        self.assertEqual(self.ask(*self.ca, *ours).stdout, "hello\n")
+        self.assertEqual(self.load("chat", *self.ca, *ours).returncode, 0)
+        for result in (self.ask(*self.ca), self.load("native", *self.ca)):
+            self.assert_refused(result, "certificate", code=1)
+
+    def test_resume_over_tls(self):
+        self.start("--engine", "scripted:rate=200,length=100", "--tls-cert",
+                   self.path("server.pem"), "--tls-key", self.path("server.key"))
+        url = self.url.replace("127.0.0.1", "localhost")
+        with subprocess.Popen([BINARY, "chat", "--json", "--url", url, *self.ca, "hello"],
+                              stdout=subprocess.PIPE, text=True) as process:
+            lines = [json.loads(process.stdout.readline()) for _ in range(5)]
+            self.kill_server()
+            lines += [json.loads(line) for line in process.stdout]
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(sum(line.get("n", 0) for line in lines), 100)
+        self.assertIn("RESUMED", [line["type"] for line in lines])
 
 
 class Journal(Server):
