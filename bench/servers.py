@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -40,12 +41,13 @@ class Binaries:
 class Server:
     """A running server: its base URL, process id and the name of its model."""
 
-    def __init__(self, port, process):
+    def __init__(self, port, process, scheme):
         self.port, self.process, self.pid = port, process, process.pid
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"{scheme}://127.0.0.1:{port}"
 
     def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=5) as reply:
+        any_server = ssl._create_unverified_context() if self.url.startswith("https:") else None
+        with urllib.request.urlopen(self.url + path, timeout=5, context=any_server) as reply:
             return reply.read()
 
     def model(self):
@@ -70,11 +72,11 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running(command, port, ready_path):
+def running(command, port, ready_path, scheme="http"):
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         try:
-            server = Server(port, process)
+            server = Server(port, process, scheme)
             server.wait_ready(ready_path)
             yield server
         except Exception:
@@ -90,14 +92,24 @@ def running(command, port, ready_path):
                 process.wait()
 
 
+def certificate(directory):
+    """The flags for a server with a certificate that it signed itself."""
+    paths = [os.path.join(directory, name) for name in ("server.pem", "server.key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-noenc", "-days", "1", "-subj", "/CN=localhost",
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return ("--tls-cert", paths[0], "--tls-key", paths[1])
+
+
 @contextlib.contextmanager
-def seedance(binaries, model, args, flags=()):
+def seedance(binaries, model, args, flags=(), tls=False):
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
         command = [binaries.seedance, "serve", "--model", model, "--port", str(port),
                    "--no-supervisor", "--data-dir", data, "--threads", str(args.threads),
-                   "--parallel", str(args.parallel), "--ctx-size", str(args.context), *flags]
-        with running(command, port, "/readyz") as server:
+                   "--parallel", str(args.parallel), "--ctx-size", str(args.context), *flags,
+                   *(certificate(data) if tls else ())]
+        with running(command, port, "/readyz", "https" if tls else "http") as server:
             yield server
 
 
