@@ -18,18 +18,6 @@ Problem too_many(std::string_view what, std::uint32_t count, std::uint32_t max) 
           .retry_after_ms = kRetryAfterMs};
 }
 
-std::uint64_t bytes_of_input(const text::PromptInput& input) {
-  if (const auto* text = std::get_if<std::string>(&input)) return text->size();
-  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&input)) {
-    return tokens->size() * sizeof(TokenId);
-  }
-  std::uint64_t bytes = 0;
-  for (const auto& message : std::get<std::vector<text::ChatMessage>>(input)) {
-    bytes += sizeof(message) + message.role.size() + message.content.size();
-  }
-  return bytes;
-}
-
 Problem vocabulary_died() {
   return {.code = ErrorCode::engine_failed,
           .message = "the prompt could not be prepared: its process died; try again",
@@ -53,7 +41,12 @@ Problem shutting_down() {
 void Core::on(Submit& submit, TimePoint now) {
   if (!draining_ && attach_by_key(submit, now)) return;
   Model* model = find_model(submit.request.model);
-  if (auto problem = why_not(submit, model)) {
+  auto problem = why_not(submit, model);
+  if (!problem) {
+    problem = why_too_many_of(submit.principal);
+    if (problem) stats_.tenant_refused.add();
+  }
+  if (problem) {
     stats_.refused.at(static_cast<std::size_t>(problem->code)).add();
     return reply(submit.reply_to, Refused{*std::move(problem)});
   }
@@ -69,37 +62,40 @@ void Core::on(Submit& submit, TimePoint now) {
   stream.request = std::move(submit.request);
   if (!stream.request.seeded) stream.request.sampling.seed = submit.entropy;
   stream.created = submit.wall;
-  stream.submitted = now;
-  stream.start_by = now + stream.request.deadline.value_or(limits_.queue_wait_max);
+  stream.submitted = now - submit.waited;
+  stream.start_by = stream.submitted + stream.request.deadline.value_or(limits_.queue_wait_max);
   take_up(std::move(owned));
   add_reader(stream, submit.reply_to);
   set_alarm(stream, stream.start_by);
-  publish_counts();
   ask(stream);
+  publish_counts();
 }
 
-// Keeps a copy, while there is room for it.
+// The stream keeps its input, to be prepared again should the process die.
 void Core::ask(Stream& stream) {
   Model& model = *stream.model;
-  text::PromptInput& input = stream.request.input;
-  const std::uint64_t bytes = bytes_of_input(input);
-  Prepare prepare{model.index, {.ticket = stream.number, .input = {}}};
-  if (model.input_bytes + bytes > kKeptInputBytesMax) {
-    prepare.request.input = std::exchange(input, {});
-  } else {
-    prepare.request.input = input;
-    stream.kept_input = true;
-    stream.input_bytes = bytes;
-    model.input_bytes += bytes;
-  }
-  model.asked.push_back(stream.number);
-  effects_.emplace_back(std::move(prepare));
+  model.asked.push_back({stream.number, input_bytes_of(stream.request)});
+  model.asked_bytes += model.asked.back().bytes;
+  effects_.emplace_back(
+      Prepare{model.index, {.ticket = stream.number, .input = stream.request.input}});
 }
 
-void Core::free_input(Stream& stream) {
-  if (!std::exchange(stream.kept_input, false)) return;
-  stream.model->input_bytes -= stream.input_bytes;
-  stream.request.input = {};
+void Core::on_asked(Model& model, std::uint64_t number) {
+  const auto found = std::ranges::find(model.asked, number, &Model::Asked::number);
+  if (found == model.asked.end()) return;
+  model.asked_bytes -= found->bytes;
+  model.asked.erase(found);
+  publish_counts();
+}
+
+// Nobody waits for them any more, nor does a process hold them.
+void Core::forget_given_up(Model& model) {
+  std::erase_if(model.asked, [&](const Model::Asked& asked) {
+    if (find(asked.number) != nullptr) return false;
+    model.asked_bytes -= asked.bytes;
+    return true;
+  });
+  publish_counts();
 }
 
 std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) const {
@@ -130,9 +126,37 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
                    .param = "logit_bias"};
   }
   if (auto problem = why_full(*model)) return problem;
-  const auto asked = static_cast<std::uint32_t>(model->asked.size());
+  return why_not_prepared(*model, input_bytes_of(submit.request));
+}
+
+std::optional<Problem> Core::why_too_many_of(const Principal& principal) const {
+  const std::uint32_t max = limits_.streams_per_tenant_max;
+  const auto owned = owned_.find(principal.tenant);
+  if (max == 0 || owned == owned_.end()) return std::nullopt;
+  const auto streams = static_cast<std::int64_t>(owned->second.active.size());
+  if (streams < max) return std::nullopt;
+  return Problem{.code = ErrorCode::stream_limit,
+                 .message = fmt::format("{} streams of your tenant have not ended, of at most {}; "
+                                        "wait for one to end",
+                                        streams, max),
+                 .numbers = {{"streams", streams}, {"streams_max", max}},
+                 .retry_after_ms = kRetryAfterMs};
+}
+
+std::optional<Problem> Core::why_not_prepared(const Model& model, std::uint64_t bytes) const {
+  const auto asked = static_cast<std::uint32_t>(model.asked.size());
   if (asked >= limits_.prepares_max) return too_many("being prepared", asked, limits_.prepares_max);
-  return std::nullopt;
+  const std::uint64_t max = limits_.prepare_bytes_max;
+  if (asked == 0 || model.asked_bytes + bytes <= max) return std::nullopt;
+  return Problem{.code = ErrorCode::overloaded,
+                 .message = fmt::format("{} requests of {} bytes are being prepared, and this one "
+                                        "of {} would be more than {} bytes; try again later",
+                                        asked, model.asked_bytes, bytes, max),
+                 .numbers = {{"queued", asked},
+                             {"bytes", static_cast<std::int64_t>(bytes)},
+                             {"bytes_taken", static_cast<std::int64_t>(model.asked_bytes)},
+                             {"bytes_max", static_cast<std::int64_t>(max)}},
+                 .retry_after_ms = kRetryAfterMs};
 }
 
 void Core::on(VocabularyEvent& event, TimePoint now) {
@@ -155,14 +179,10 @@ void Core::on(VocabularyDown& down, TimePoint) {
   Model& model = model_of(down.model);
   model.vocabulary_up = false;
   const std::size_t never_sent = drop_prepares(down.model);  // The newest ones.
-  std::vector<Stream*> lost;
-  for (std::size_t i = 0; i < model.asked.size(); ++i) {
-    Stream* stream = find(model.asked[i]);
-    const bool suspect = i == 0 && model.asked.size() > never_sent;
-    if (stream != nullptr && (suspect || !stream->kept_input)) lost.push_back(stream);
+  if (model.asked.size() > never_sent) {
+    if (Stream* suspect = find(model.asked.front().number)) refuse(*suspect, vocabulary_died());
   }
-  for (Stream* stream : lost) refuse(*stream, vocabulary_died());
-  std::erase_if(model.asked, [this](std::uint64_t number) { return find(number) == nullptr; });
+  forget_given_up(model);
 }
 
 // What the owner has not taken yet must not reach a process that is not ready.
@@ -174,19 +194,19 @@ std::size_t Core::drop_prepares(ModelIndex index) {
 }
 
 void Core::ask_again(Model& model) {
-  std::erase_if(model.asked, [this](std::uint64_t number) { return find(number) == nullptr; });
-  for (const std::uint64_t number : model.asked) {
+  forget_given_up(model);
+  for (const auto& [number, bytes] : model.asked) {
     effects_.emplace_back(
         Prepare{model.index, {.ticket = number, .input = find(number)->request.input}});
   }
 }
 
 void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now) {
-  std::erase(model_of(index).asked, reply.ticket);
+  on_asked(model_of(index), reply.ticket);
   Stream* stream = find(reply.ticket);
   if (stream == nullptr || stream->state != State::preparing) return;  // Given up meanwhile.
   SEEDANCE_CHECK(stream->model->index == index, "tickets are unique over all models");
-  free_input(*stream);
+  stream->request.input = {};
   if (auto* problem = std::get_if<Problem>(&reply.outcome)) {
     return refuse(*stream, std::move(*problem));
   }

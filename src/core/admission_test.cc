@@ -183,22 +183,102 @@ TEST(Admission, APromptThatWasNotTakenIsNoSuspect) {
   EXPECT_THAT(h.prepares, SizeIs(1));
 }
 
-TEST(Admission, BoundsTheInputsThatItKeeps) {
+TEST(Admission, BoundsTheBytesThatAreBeingPrepared) {
+  Harness h{{.prepare_bytes_max = 1000}};
+  h.start();
+  h.submit({.input = std::string(600, 'a')});
+  EXPECT_EQ(h.core.stats().prepare_bytes.value(), 600);
+  h.submit({.input = std::string(401, 'a')});
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
+  EXPECT_GT(h.refusals[0].retry_after_ms, 0U);
+  const std::vector<Problem::Number> numbers{
+      {"queued", 1}, {"bytes", 401}, {"bytes_taken", 600}, {"bytes_max", 1000}};
+  EXPECT_EQ(h.refusals[0].numbers, numbers);
+  const StreamId gone = h.submit({.input = std::string(400, 'a')});
+  EXPECT_THAT(h.refusals, SizeIs(1));
+  h.gone(gone);  // The process has it all the same.
+  EXPECT_EQ(h.core.stats().prepare_bytes.value(), 1000);
+  h.prepared();
+  h.prepared();
+  EXPECT_EQ(h.core.stats().prepare_bytes.value(), 0);
+}
+
+TEST(Admission, WhatIsLargerThanAllIsPreparedAlone) {
+  Harness h{{.prepare_bytes_max = 1000}};
+  h.start();
+  h.submit({.input = std::string(2000, 'a')});
+  EXPECT_THAT(h.refusals, IsEmpty());
+  h.submit({.input = std::string(1, 'a')});
+  EXPECT_THAT(h.refusals, SizeIs(1));
+}
+
+TEST(Admission, ADeadVocabularyLeavesOnlyTheBytesOfWhoIsAskedAgain) {
   Harness h;
   h.start();
-  h.submit();
-  for (int i = 0; i < 3; ++i) h.submit({.input = std::string(kKeptInputBytesMax / 2, 'a')});
-  h.pass(VocabularyDown{kModel});
-  EXPECT_THAT(h.refusals, SizeIs(2));  // The suspect, and whose input was not kept.
+  for (const std::size_t bytes : {100U, 200U, 300U}) h.submit({.input = std::string(bytes, 'a')});
+  h.gone({1, 2});
+  h.pass(VocabularyDown{kModel});  // It died of the first.
+  EXPECT_EQ(h.core.stats().prepare_bytes.value(), 300);
   h.prepares.clear();
   h.start();
-  EXPECT_THAT(h.prepares, SizeIs(2));
   h.prepared();
+  EXPECT_EQ(h.core.stats().prepare_bytes.value(), 0);
+}
+
+TEST(Admission, ABurstOfAThousandPassesByDefault) {
+  Harness h;
+  h.start(64);
+  for (int i = 0; i < 1000; ++i) h.submit({.input = std::string("a")});
+  for (int i = 0; i < 1000; ++i) h.prepared();
+  EXPECT_THAT(h.refusals, IsEmpty());
+  EXPECT_THAT(h.acceptances, SizeIs(1000));
+}
+
+TEST(Admission, ATenantHasSoManyStreamsAndNoMore) {
+  Harness h{{.streams_per_tenant_max = 2}};
+  h.start();
+  const auto submit = [&](std::string tenant, std::string key = "") {
+    h.pass(Submit{.reply_to = {.request = ++h.last},
+                  .principal = {std::move(tenant)},
+                  .stream = {1, h.last},
+                  .wall = {},
+                  .request = {.key = std::move(key)}});
+  };
+  submit("a", "key");
+  submit("a");
+  submit("a");
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::stream_limit);
+  EXPECT_GT(h.refusals[0].retry_after_ms, 0U);
+  const std::vector<Problem::Number> numbers{{"streams", 2}, {"streams_max", 2}};
+  EXPECT_EQ(h.refusals[0].numbers, numbers);
+  EXPECT_EQ(h.core.stats().tenant_refused.value(), 1U);
+  submit("b");
+  submit("a", "key");  // Asks for no stream that is not there.
+  EXPECT_THAT(h.refusals, SizeIs(1));
   h.prepared();
-  h.submit({.input = std::string(kKeptInputBytesMax / 2, 'a')});
-  h.submit({.input = std::string(kKeptInputBytesMax / 2, 'a')});
-  h.pass(VocabularyDown{kModel});
-  EXPECT_THAT(h.refusals, SizeIs(3));  // Those that were answered take no room.
+  h.end(h.jobs.at(0));
+  submit("a");
+  EXPECT_THAT(h.refusals, SizeIs(1));
+}
+
+TEST(Admission, WhatARequestWaitedBeforeItCameCountsForItsDeadline) {
+  Harness h;
+  h.start();
+  h.pass(Submit{.reply_to = {.request = 7},
+                .principal = {},
+                .stream = {1, 7},
+                .wall = {},
+                .waited = milliseconds{60},
+                .request = {.deadline = milliseconds{100}}});
+  h.advance(milliseconds{39});
+  EXPECT_THAT(h.refusals, IsEmpty());
+  h.advance(milliseconds{1});
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::deadline_exceeded);
+  const std::vector<Problem::Number> numbers{{"waited_ms", 100}};
+  EXPECT_EQ(h.refusals[0].numbers, numbers);
 }
 
 TEST(Admission, WhoIsToBePreparedAgainKeepsItsDeadline) {

@@ -317,7 +317,6 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
 
 void Core::forget(Stream& stream) {
   set_alarm(stream, kNever);
-  free_input(stream);
   leave(stream);
   remove_readers(stream);
   const auto key = keys_.find({stream.principal.tenant, stream.request.key});
@@ -386,6 +385,9 @@ void Core::publish_counts() {
     for (const auto& model : models_) sum += model->in(state);
     return sum;
   };
+  std::int64_t asked_bytes = 0;
+  for (const auto& model : models_) asked_bytes += static_cast<std::int64_t>(model->asked_bytes);
+  stats_.prepare_bytes.set(asked_bytes);
   stats_.streams_preparing.set(total(State::preparing));
   stats_.streams_queued.set(total(State::queued));
   stats_.streams_running.set(total(State::running));

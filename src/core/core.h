@@ -23,7 +23,11 @@ namespace seedance::core {
 
 struct Limits {
   std::uint32_t streams_queued_max = 1024;  // Per model: accepted, not yet in the engine.
-  std::uint32_t prepares_max = 256;         // Per model: prompts at the vocabulary process.
+  // Per model: prompts at the vocabulary process, and what they take of memory. One that is
+  // alone there may take more.
+  std::uint32_t prepares_max = 1024;
+  std::uint64_t prepare_bytes_max = std::uint64_t{64} << 20;
+  std::uint32_t streams_per_tenant_max = 0;            // That have not ended; 0 = any number.
   Duration queue_wait_max = std::chrono::seconds{60};  // Deadline of a request that names none.
   Duration orphan_ttl = std::chrono::seconds{10};      // Without readers, if none can come back.
   Duration detach_ttl = std::chrono::seconds{300};     // Without readers, if one can.
@@ -43,10 +47,6 @@ inline constexpr std::uint32_t kServerStartsMax = 3;
 inline constexpr std::uint32_t kLoneDeathsMax = 2;
 // Deaths of its engine without a new token that make a stream a suspect.
 inline constexpr std::uint32_t kSuspectDeaths = 2;
-
-// Of the requests that a model's vocabulary process was asked for, so much is kept to be
-// asked again when it dies. Who comes on top is refused then.
-inline constexpr std::uint64_t kKeptInputBytesMax = std::uint64_t{64} << 20;
 
 struct ModelConfig {
   std::string name;
@@ -157,6 +157,8 @@ class Core {
 
   std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
   std::optional<Problem> why_full(const Model& model) const;
+  std::optional<Problem> why_too_many_of(const Principal& principal) const;
+  std::optional<Problem> why_not_prepared(const Model& model, std::uint64_t bytes) const;
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
   std::optional<Problem> why_too_large(const Stream& stream) const;
   std::optional<Problem> why_no_space(std::uint64_t bytes) const;
@@ -173,7 +175,8 @@ class Core {
   void ask(Stream& stream);
   void ask_again(Model& model);
   std::size_t drop_prepares(ModelIndex index);
-  void free_input(Stream& stream);
+  void on_asked(Model& model, std::uint64_t number);
+  void forget_given_up(Model& model);
   static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
   void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);

@@ -70,12 +70,16 @@ struct GenerateRequest {
   bool seeded = false;  // sampling.seed is the client's; else the core takes Submit::entropy.
   std::optional<std::uint32_t> max_tokens = {};  // None = as many as the context holds.
   text::TextOptions text = {};
-  std::optional<Duration> deadline = {};  // To be running by, from submission.
+  std::optional<Duration> deadline = {};  // To be running by, from its arrival.
   Detach detach = Detach::automatic;
   Surface surface = Surface::native;
   bool include_usage = false;  // OpenAI's stream_options.
   std::string key = {};        // Idempotency key, unique per tenant; empty = none.
 };
+
+// What its prompt, and the whole of it, take of memory, about.
+std::uint64_t input_bytes_of(const GenerateRequest& request);
+std::uint64_t bytes_of(const GenerateRequest& request);
 
 // A stream as its owner sees it in a list, or when a reader comes back to it.
 enum class StreamState : std::uint8_t {
@@ -96,6 +100,7 @@ struct Submit {
   StreamId stream;            // Fresh, from the secure generator.
   std::uint64_t entropy = 0;  // Fresh: the seed of a request that names none.
   WallTime wall;              // When it arrived.
+  Duration waited = {};       // Since then.
   stream::Sha256 body = {};   // Of the request; looked at only when it has a key.
   GenerateRequest request;
 };

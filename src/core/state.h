@@ -35,8 +35,6 @@ struct Core::Stream {
   Epoch epoch{1};
   Generation gen{1};  // Who may append: its last job.
   GenerateRequest request;
-  bool kept_input = false;  // `request.input` is there, to be prepared again.
-  std::uint64_t input_bytes = 0;
   stream::Sha256 body{};
   std::vector<TokenId> prompt;
   std::uint32_t prompt_tokens = 0;
@@ -91,10 +89,14 @@ struct Core::Model {
   bool vocabulary_up = false;
   std::optional<engine::Ready> capacity;  // Since the engine was first ready.
   bool engine_up = false;
-  // At the vocabulary process, the oldest first, or for the next one: by number. Requests
-  // given up meanwhile stay until they are answered.
-  std::deque<std::uint64_t> asked;
-  std::uint64_t input_bytes = 0;              // Kept of them.
+  // At the vocabulary process, or for the next one.
+  struct Asked {
+    std::uint64_t number = 0;  // Of the stream.
+    std::uint64_t bytes = 0;
+  };
+  // The oldest first. Requests given up meanwhile stay until they are answered.
+  std::deque<Asked> asked;
+  std::uint64_t asked_bytes = 0;              // Of all of them.
   std::map<std::uint64_t, Stream*> queue;     // Those in State::queued, by number.
   TimePoint usable_until{};                   // When the engine that is not usable now last was.
   std::map<std::uint64_t, Stream*> suspects;  // Of those in the queue.

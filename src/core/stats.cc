@@ -26,6 +26,8 @@ void append_text(std::string& out, const Stats& stats) {
     append_sample(out, "seedance_requests_refused_total", {&label, 1},
                   static_cast<double>(stats.refused.at(i).value()));
   }
+  append_counter(out, "seedance_tenant_streams_refused_total",
+                 "Requests beyond max_streams_per_tenant.", stats.tenant_refused.value());
   append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
                  stats.tokens_prompt.value());
   append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
@@ -42,6 +44,8 @@ void append_text(std::string& out, const Stats& stats) {
                static_cast<double>(stats.streams_kept.value()));
   append_gauge(out, "seedance_streams_preparing", "Requests at a vocabulary process.",
                static_cast<double>(stats.streams_preparing.value()));
+  append_gauge(out, "seedance_prepare_bytes", "What requests at a vocabulary process take.",
+               static_cast<double>(stats.prepare_bytes.value()));
   append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",
                static_cast<double>(stats.streams_queued.value()));
   append_gauge(out, "seedance_streams_running", "Streams in an engine.",

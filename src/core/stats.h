@@ -22,6 +22,8 @@ struct Stats {
   observe::Counter engine_restarts;
   observe::Counter redrives;           // Streams given to an engine again after a death.
   observe::Counter streams_recovered;  // Found in the journal when the server started.
+  observe::Counter tenant_refused;     // Over a tenant's number of streams.
+  observe::Gauge prepare_bytes;
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
   observe::Gauge streams_running;

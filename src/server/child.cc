@@ -28,7 +28,7 @@ Result<void> Child::start(TimePoint now) {
   if (!process) return std::unexpected(process.error());
   process_.emplace(std::move(*process));
   reader_ = {};
-  outbox_.clear();
+  clear_outbox();
   kill_reason_.clear();
   hung_up_ = false;
   backoff_.on_started(now);
@@ -75,11 +75,19 @@ std::optional<std::string> Child::end() {
 }
 
 void Child::flush() {
-  if (!process_) return outbox_.clear();
+  if (!process_) return clear_outbox();
   if (outbox_.empty()) return;
-  const io::Moved moved = io::send(process_->socket(), outbox_);
-  // A closed socket is reported by the poller.
-  outbox_.erase(0, moved.flow == Flow::closed ? outbox_.size() : moved.bytes);
+  const io::Moved moved = io::send(process_->socket(), std::string_view{outbox_}.substr(sent_));
+  if (moved.flow == Flow::closed) return clear_outbox();  // As the poller will report.
+  sent_ += moved.bytes;
+  if (sent_ == outbox_.size()) return clear_outbox();
+  // Seldom: of a long one, each move costs much.
+  if (sent_ >= outbox_.size() / 2) outbox_.erase(0, std::exchange(sent_, 0));
+}
+
+void Child::clear_outbox() {
+  outbox_.clear();
+  sent_ = 0;
 }
 
 void Child::kill(std::string reason) {
@@ -90,7 +98,7 @@ void Child::kill(std::string reason) {
 
 void Child::on_end(std::string reason, TimePoint now) {
   process_.reset();
-  outbox_.clear();
+  clear_outbox();
   end_ = std::move(reason);
   restart_at_ = backoff_.on_failure(now);
 }

@@ -54,6 +54,7 @@ class Child {
  private:
   void read();
   void on_end(std::string reason, TimePoint now);
+  void clear_outbox();
 
   const std::vector<std::string> argv_;
   const std::vector<std::string> environment_;
@@ -64,6 +65,7 @@ class Child {
   std::optional<io::ChildProcess> process_;
   MessageReader reader_;
   std::string outbox_;
+  std::size_t sent_ = 0;  // Of it.
   std::string kill_reason_;
   std::optional<std::string> end_;
   TimePoint restart_at_ = kNever;
