@@ -90,8 +90,9 @@ void append_chunk_json(std::string& out, std::string_view id, ChunkExtras with,
   log.append_text(from, to, text);
   wire::JsonWriter json{out};
   json.begin_object().members(R"("type":"INFER_CHUNK")");
-  if (!id.empty()) json.field("id", id);
-  json.field("seq", from.value).field("n", to.value - from.value).field("text", text);
+  if (!id.empty()) json.plain_key("id").value(id);
+  json.plain_key("seq").value(from.value).plain_key("n").value(to.value - from.value);
+  json.plain_key("text").value(text);
   if (with.tokens) append_tokens(json, log, from, to);
   if (with.logprobs) append_logprobs(json, log, from, to);
   if (with.time) append_times(json, log, from, to);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "core/state.h"
 
 namespace seedance::core {
@@ -149,19 +150,40 @@ void Core::on(EngineEvent& event, TimePoint now) {
 
 void Core::on_step(const engine::Step& step, TimePoint now) {
   if (left_) return;  // Whoever takes over makes these tokens.
-  for (const engine::StepToken& token : step.tokens) {
-    Stream* stream = find(token.job.value);
+  ahead_.clear();
+  for (const engine::StepToken& token : step.tokens) ahead_.push_back(find(token.job.value));
+  for (std::size_t at = 0; at < step.tokens.size(); ++at) {
+    look_ahead(ahead_, at);
+    const engine::StepToken& token = step.tokens[at];
+    Stream* stream = ahead_[at];  // An end takes nobody away.
     // Of a stream that ended meanwhile, or of somebody who may not append any more.
     if (stream == nullptr || stream->state != State::running || stream->gen != token.gen) continue;
     on_token(*stream, token, now);
   }
 }
 
+// The memory of the next streams, which the edges may have looked at last, comes while
+// this one has its turn.
+void Core::look_ahead(std::span<Stream* const> streams, std::size_t at) {
+  constexpr std::size_t kStreamBytes = 6 * kCacheLineBytes;  // Of it, what a token needs.
+  const auto ahead = [&](std::size_t turns) {
+    return at + turns < streams.size() ? streams[at + turns] : nullptr;
+  };
+  if (const Stream* stream = ahead(6)) prefetch(stream, kStreamBytes);
+  if (const Stream* stream = ahead(4); stream != nullptr && stream->log) {
+    stream->log->prefetch_end_places();
+    if (stream->entry != nullptr) prefetch(stream->entry, sizeof *stream->entry);
+  }
+  if (const Stream* stream = ahead(2); stream != nullptr && stream->log) {
+    stream->log->prefetch_end();
+  }
+}
+
 void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint now) {
-  stream.visible.clear();
-  stream.detokenizer->feed(token.token, stream.visible);
+  visible_.clear();
+  stream.detokenizer->feed(token.token, visible_);
   const bool ended = token.end != engine::JobEnd::none;
-  if (ended) stream.detokenizer->finish(stream.visible);
+  if (ended) stream.detokenizer->finish(visible_);
   const bool stopped = stream.detokenizer->state() == text::Detokenizer::State::stopped;
   if (stream.log->appended() == Offset{0}) {
     stream.first_token = now;
@@ -179,7 +201,7 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
   if (!std::exchange(stream.proven, true)) --model.unproven;
   if (model.on_trial == &stream) model.on_trial = nullptr;
   stats_.tokens_generated.add();
-  stream.log->append(token.token, stream.visible, now,
+  stream.log->append(token.token, visible_, now,
                      token.logprobs.empty() ? nullptr : token.logprobs.data());
   touch(stream);
   if (!stopped && !ended) return;

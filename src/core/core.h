@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -152,6 +153,7 @@ class Core {
 
   void on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now);
   void on_step(const engine::Step& step, TimePoint now);
+  static void look_ahead(std::span<Stream* const> streams, std::size_t at);
   void on_token(Stream& stream, const engine::StepToken& token, TimePoint now);
   void on_job_failed(engine::JobFailed& failed, TimePoint now);
 
@@ -272,6 +274,8 @@ class Core {
   std::deque<Round> rounds_;            // At the journal, oldest first.
   std::vector<Effect> held_;            // For the round being collected.
   std::vector<std::uint64_t> touched_;  // Streams whose logs grew in it, by number.
+  std::vector<Stream*> ahead_;          // Scratch: those that have their turn, in order.
+  std::string visible_;                 // Scratch: what one token made visible.
 
   std::deque<Effect> effects_;
   std::map<EdgeId, std::vector<ConnectionId>> grown_;

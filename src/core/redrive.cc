@@ -110,6 +110,7 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
   stream.request.key = std::move(header.key);
   stream.log = log_of(recovered.state, header.with_logprobs);
   stream.journalled = stream.log->appended();
+  stream.entry = &journal_->entry(stream.id);
   if (stream.log->appended() > Offset{0}) {
     stream.first_token = std::clamp(stream.log->time({0}), stream.accepted, now);
     stream.last_token =
@@ -206,19 +207,19 @@ void Core::replay(Stream& stream, TimePoint now) {
   bool same = true;
   std::optional<stream::FinishReason> reason;
   for (Offset at{0}; at < end && same && !reason; at = at + 1) {
-    stream.visible.clear();
+    visible_.clear();
     const TokenId token = log.token(at);
-    stream.detokenizer->feed(token, stream.visible);
+    stream.detokenizer->feed(token, visible_);
     if (stream.detokenizer->state() == text::Detokenizer::State::stopped ||
         stream.model->pieces->kind(token) == text::PieceKind::end) {
       reason = stream::FinishReason::stop;
     } else if (at + 1 == Offset{stream.tokens_max}) {
       reason = stream::FinishReason::length;
     }
-    if (reason) stream.detokenizer->finish(stream.visible);
+    if (reason) stream.detokenizer->finish(visible_);
     std::string known;
     log.append_text(at, at + 1, known);
-    same = known == stream.visible && (!reason || at + 1 == end);
+    same = known == visible_ && (!reason || at + 1 == end);
   }
   if (!same) {
     finish(stream, stream::FinishReason::error,

@@ -65,6 +65,7 @@ void Core::put_state(Stream& stream) {
     record.ended = stream::Ended{stream.log->appended_terminal(), stream.ended_at};
   }
   journal_->put(record);
+  stream.entry = &journal_->entry(stream.id);
   stream.journalled = stream.log->appended();
 }
 
@@ -76,7 +77,7 @@ void Core::put_tokens(Stream& stream) {
   append_tokens(
       *stream.log, stream.journalled, stream.log->appended(),
       [this](TimePoint at) { return log_wall(at); }, tokens_record_.tokens);
-  journal_->put(tokens_record_);
+  journal_->put(tokens_record_, *stream.entry);
   stream.journalled = stream.log->appended();
 }
 
@@ -96,13 +97,17 @@ bool Core::close_round() {
     return true;
   }
   Round round{.effects = std::exchange(held_, {})};
-  for (const std::uint64_t number : touched_) {
-    Stream* stream = find(number);
+  ahead_.clear();
+  for (const std::uint64_t number : touched_) ahead_.push_back(find(number));
+  touched_.clear();
+  round.growths.reserve(ahead_.size());
+  for (std::size_t at = 0; at < ahead_.size(); ++at) {
+    look_ahead(ahead_, at);
+    Stream* stream = ahead_[at];
     if (stream == nullptr) continue;
     put_tokens(*stream);
-    round.growths.push_back({number, stream->log, stream->log->appended_head()});
+    round.growths.push_back({stream->number, stream->log, stream->log->appended_head()});
   }
-  touched_.clear();
   ++round_;
   auto write = journal_ ? journal_->take() : std::nullopt;
   if (write) {

@@ -25,36 +25,48 @@ Problem shutting_down();
 Problem too_many_wait(std::uint32_t max);
 
 struct Core::Stream {
-  StreamId id;
+  // What each token needs comes first, in few cache lines.
   std::uint64_t number = 0;
-  Principal principal;
   Model* model = nullptr;
+  // Shared with the edges that read it.
+  std::shared_ptr<stream::TokenLog> log;
+  stream::Journal::Entry* entry = nullptr;  // Once its state was put.
+  Generation gen{1};                        // Who may append: its last job.
+  std::uint64_t touched_in = 0;             // The round that already holds its growth.
+  std::uint64_t grown_in = 0;               // The wake round that already holds it.
+  Offset journalled;                        // Tokens that were put into the journal.
+  TimePoint last_token;
+  std::vector<ReplyTo> readers;  // Until its end is committed.
+  std::vector<Reply> waiting;    // For its beginning: at most two for each reader that it may have.
+  std::uint32_t deaths = 0;      // Of its engine since its last token.
+  std::uint32_t lone_deaths = 0;  // Of these, those that nobody else can have caused.
+  std::uint32_t server_starts = 0;
+  State state = State::preparing;
+  bool committed = false;     // Its beginning is, in its epoch.
+  bool recovering = false;    // Until its next token.
+  bool proven = false;        // Its present job made a token.
+  bool started = false;       // It was given to an engine before.
+  bool at_engine = false;     // Its present job was, not only put into a round.
+  bool from_journal = false;  // The server started since its last job.
+  StreamId id;
+  std::optional<text::Detokenizer> detokenizer;
+
+  Principal principal;
   std::string model_name;  // name@version; also when there is no such model any more.
   std::string digest;      // Of that model's weights.
-  State state = State::preparing;
   Epoch epoch{1};
-  Generation gen{1};  // Who may append: its last job.
   GenerateRequest request;
   stream::Sha256 body{};
   std::vector<TokenId> prompt;
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens_max = 0;
-  // Shared with the edges that read it.
-  std::shared_ptr<stream::TokenLog> log;
-  std::optional<text::Detokenizer> detokenizer;
-  std::string visible;  // Scratch: what one token made visible.
 
-  bool committed = false;        // Its beginning is, in its epoch.
-  std::vector<Reply> waiting;    // For that: at most two for each reader that it may have.
-  std::vector<ReplyTo> readers;  // Until its end is committed.
   std::vector<ReplyTo> cancels;  // For which its end is awaited: as many as readers at most.
-  Offset journalled;             // Tokens that were put into the journal.
   std::uint64_t bytes = 0;       // About what it may become in the journal.
   WallTime created;
   TimePoint submitted;
   TimePoint accepted;
   TimePoint first_token;
-  TimePoint last_token;
   TimePoint ended;
   WallTime ended_at;
   Duration prefill{};
@@ -62,17 +74,6 @@ struct Core::Stream {
   TimePoint start_by = kNever;   // To be running by.
   TimePoint orphan_at = kNever;  // Nobody reads it: ends then.
   TimePoint alarm = kNever;      // Its entry in alarms_.
-  std::uint64_t touched_in = 0;  // The round that already holds its growth.
-  std::uint64_t grown_in = 0;    // The wake round that already holds it.
-
-  std::uint32_t deaths = 0;       // Of its engine since its last token.
-  std::uint32_t lone_deaths = 0;  // Of these, those that nobody else can have caused.
-  std::uint32_t server_starts = 0;
-  bool recovering = false;    // Until its next token.
-  bool started = false;       // It was given to an engine before.
-  bool at_engine = false;     // Its present job was, not only put into a round.
-  bool proven = false;        // Its present job made a token.
-  bool from_journal = false;  // The server started since its last job.
 
   bool unread() const { return readers.empty(); }
   bool suspect() const { return deaths >= kSuspectDeaths; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/prefetch.h"
 #include "scripted/script.h"
 #include "scripted/vocabulary.h"
 
@@ -25,6 +26,9 @@ class Narrator {
 
   // The token at the current position.
   TokenId next() const { return said_ >= end_at_ ? kEnd : planned_[at_]; }
+
+  // next() is called soon.
+  void look_ahead() const { prefetch(&planned_[at_]); }
 
   // `token` was said at the current position.
   void take(TokenId token);

@@ -60,22 +60,14 @@ void ScriptedEngine::on_command(engine::Command command, TimePoint now) {
 
 void ScriptedEngine::on_time(TimePoint now) {
   if (dead_) return;
-  std::vector<Turn> ready;
-  while (!due_.empty() && due_.begin()->first <= now) {
-    std::ranges::copy_if(due_.begin()->second, std::back_inserter(ready), [this](const Turn& turn) {
-      const auto at = running_.find(turn.job);
-      return at != running_.end() && at->second.turn == turn.turn;
-    });
-    due_.erase(due_.begin());
-  }
+  const auto ready = take_ready(now);
   if (ready.empty()) return;
   if (++steps_ == script_.die_at_step) return die();
 
   engine::Step step;
   step.tokens.reserve(ready.size());
-  for (const auto& [id, turn] : ready) {
-    const auto at = running_.find(id);
-    Running& running = at->second;
+  for (const RunningJobs::iterator at : ready) {
+    auto& [id, running] = *at;
     if (running.narrator.said() == script_.fail_at_token) {
       fail(id, running.job.gen,
            {.code = ErrorCode::engine_failed, .message = "the script fails this token"});
@@ -91,6 +83,20 @@ void ScriptedEngine::on_time(TimePoint now) {
   }
   if (!step.tokens.empty()) events_.emplace_back(std::move(step));
   start_waiting(now);
+}
+
+// Those whose token is due, in order. Each is there once.
+std::vector<ScriptedEngine::RunningJobs::iterator> ScriptedEngine::take_ready(TimePoint now) {
+  std::vector<RunningJobs::iterator> ready;
+  for (; !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
+    for (const Turn& turn : due_.begin()->second) {
+      const auto at = running_.find(turn.job);
+      if (at == running_.end() || at->second.turn != turn.turn) continue;
+      at->second.narrator.look_ahead();
+      ready.push_back(at);
+    }
+  }
+  return ready;
 }
 
 std::optional<engine::Event> ScriptedEngine::next() {

@@ -73,6 +73,8 @@ class ScriptedEngine {
   };
   using RunningJobs = std::unordered_map<engine::JobId, Running>;
 
+  std::vector<RunningJobs::iterator> take_ready(TimePoint now);
+
   void accept(engine::Job job, TimePoint now);
   bool overtaken(const engine::Job& job) const;
   std::optional<Problem> why_not(const engine::Job& job) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/prefetch.h"
 
 namespace seedance::server {
 
@@ -135,6 +136,17 @@ bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
   const bool unread = std::exchange(to_read_, kTurnBytes) == 0;
   if (!closed_) end_as_asked(more);
   return !closed_ && (more || unread);
+}
+
+void Connection::look_ahead(std::size_t turns) const {
+  constexpr std::size_t kSessionBytes = 512;  // Or less: what lies behind it does no harm.
+  if (turns == kTurnsAhead) {
+    prefetch(this, sizeof *this);
+  } else if (turns == kTurnsAhead - 1) {
+    prefetch(session_.get(), kSessionBytes);
+  } else {
+    session_->look_ahead(turns);
+  }
 }
 
 void Connection::end_as_asked(bool more) {

@@ -58,6 +58,10 @@ class Connection {
   // Closes now and says why: the kernel takes the last words of a peer that is behind.
   void part(Session::Farewell why, TimePoint now);
 
+  // It is flushed so many turns after this.
+  static constexpr std::size_t kTurnsAhead = Session::kTurnsAhead + 2;
+  void look_ahead(std::size_t turns) const;
+
   bool closed() const { return closed_; }
 
   // For the edge: whether it is on its list, and its earliest entry among the

@@ -203,7 +203,9 @@ void Edge::expire(TimePoint now) {
 
 void Edge::flush(TimePoint now) {
   std::swap(listed_, flushing_);
-  for (Connection* connection : flushing_) {
+  for (std::size_t at = 0; at < flushing_.size(); ++at) {
+    look_ahead(at);
+    Connection* connection = flushing_[at];
     connection->listed = false;
     const bool more = connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
     if (connection->closed()) {
@@ -214,6 +216,14 @@ void Edge::flush(TimePoint now) {
     if (more) list(*connection);
   }
   flushing_.clear();
+}
+
+// The memory of the next ones, much of which the core wrote last, comes while the kernel
+// is busy with this one.
+void Edge::look_ahead(std::size_t at) const {
+  for (std::size_t turns = Connection::kTurnsAhead; turns > 0; --turns) {
+    if (at + turns < flushing_.size()) flushing_[at + turns]->look_ahead(turns);
+  }
 }
 
 void Edge::list(Connection& connection) {

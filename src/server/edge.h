@@ -68,6 +68,7 @@ class Edge {
   void refuse(const io::Fd& socket);
   void expire(TimePoint now);
   void flush(TimePoint now);
+  void look_ahead(std::size_t at) const;
   void list(Connection& connection);
   void schedule(Connection& connection, TimePoint now);
 

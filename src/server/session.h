@@ -97,6 +97,11 @@ class Session {
   // Everything else that was rendered is on its way.
   virtual void on_sent(TimePoint now) = 0;
 
+  // It is rendered soon, `turns` after this: what each step needs of memory that others
+  // write lies behind what the one before it needs. Changes nothing.
+  static constexpr std::size_t kTurnsAhead = 4;
+  virtual void look_ahead(std::size_t /*turns*/) const {}
+
   virtual Ending ending() const = 0;
 
   // The connection closes: whatever it asked for, nobody waits for it here.

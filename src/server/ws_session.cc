@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "io/clock.h"
 
 namespace seedance::server {
@@ -380,6 +381,22 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     compress(out.bytes, begin);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
+  }
+}
+
+// Only of the first one to be rendered: with more, that is what the connection waits for.
+void WsSession::look_ahead(std::size_t turns) const {
+  if (readers_.empty()) return;
+  const Reader& reader = readers_[first_ < readers_.size() ? first_ : 0];
+  if (turns == kTurnsAhead) return prefetch(&reader, sizeof reader);
+  if (!reader.log) return;
+  switch (turns) {
+    case 3:
+      return reader.log->prefetch_head();
+    case 2:
+      return reader.log->prefetch_text_end(reader.cursor.next);
+    default:
+      return reader.log->prefetch_text(reader.cursor.next);
   }
 }
 

@@ -42,6 +42,7 @@ class WsSession final : public Session {
   void on_farewell(Farewell why, TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame& frame) override;
+  void look_ahead(std::size_t turns) const override;
   void on_sent(TimePoint now) override;
   Ending ending() const override;
   void on_gone() override;

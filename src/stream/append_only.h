@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace seedance::stream {
 
@@ -50,6 +51,20 @@ class AppendOnly {
     return blocks_[place.block][place.index];
   }
 
+  // For a look at an element soon: first where it is, then, with that at hand, itself.
+  void prefetch_places() const { prefetch(blocks_.data(), 2 * kCacheLineBytes); }
+  void prefetch_element(std::size_t at) const { prefetch(&(*this)[at]); }
+
+  // The same for push_back().
+  void prefetch_end_place() const {
+    prefetch_to_write(&size_);
+    prefetch_places();
+  }
+  void prefetch_end() const {
+    const Place place = locate(size_);
+    if (blocks_[place.block]) prefetch_to_write(&blocks_[place.block][place.index]);
+  }
+
   // The longest run of neighbours in memory within [from, to).
   std::span<const T> run(std::size_t from, std::size_t to) const {
     const Place place = locate(from);
@@ -72,8 +87,8 @@ class AppendOnly {
     return {block, at - (First << (block - 1))};
   }
 
-  std::array<std::unique_ptr<T[]>, 32> blocks_;
   std::size_t size_ = 0;
+  std::array<std::unique_ptr<T[]>, 32> blocks_;
 };
 
 }  // namespace seedance::stream

@@ -29,46 +29,50 @@ Journal::Journal(JournalLimits limits, const Recovery& recovery)
     const StateRecord& record = stream.state;
     state.clear();
     encode(record, state);
-    Held& held = streams_[record.header.stream];
-    held.tokens = record.tokens.ids.size();
-    held.gen = record.header.gen;
-    held.epoch = record.header.epoch;
-    held.server_starts = record.server_starts;
-    held.ended = record.ended.has_value();
-    held.bytes = stream.bytes;
-    enter(record.header.stream, held, stream.segment, state.size());
-    ended_bytes_ += ended_bytes_of(held);
+    Entry& entry = streams_[record.header.stream];
+    entry.tokens = record.tokens.ids.size();
+    entry.gen = record.header.gen;
+    entry.epoch = record.header.epoch;
+    entry.server_starts = record.server_starts;
+    entry.ended = record.ended.has_value();
+    entry.bytes = stream.bytes;
+    enter(record.header.stream, entry, stream.segment, state.size());
+    ended_bytes_ += ended_bytes_of(entry);
   }
 }
 
 void Journal::put(StateRecord record) {
   const StreamHeader& header = record.header;
-  Held& held = streams_[header.stream];
-  const bool is_new = held.segment == 0;
+  Entry& entry = streams_[header.stream];
+  const bool is_new = entry.segment == 0;
   if (!is_new) {
-    SEEDANCE_CHECK(header.gen >= held.gen && header.epoch >= held.epoch,
+    SEEDANCE_CHECK(header.gen >= entry.gen && header.epoch >= entry.epoch,
                    "a stream's gen and epoch only grow");
-    SEEDANCE_CHECK(record.tokens.ids.size() >= held.tokens && (record.ended || !held.ended),
+    SEEDANCE_CHECK(record.tokens.ids.size() >= entry.tokens && (record.ended || !entry.ended),
                    "a stream's newer state has all that the older one has");
-    leave(header.stream, held);
-    segments_.at(held.segment).replaced[header.stream] = collecting();
-    ended_bytes_ -= ended_bytes_of(held);
+    leave(header.stream, entry);
+    segments_.at(entry.segment).replaced[header.stream] = collecting();
+    ended_bytes_ -= ended_bytes_of(entry);
   }
-  held.tokens = record.tokens.ids.size();
-  held.gen = header.gen;
-  held.epoch = header.epoch;
-  held.ended = record.ended.has_value();
-  held.forwarding = false;
-  record.server_starts = held.server_starts;
-  const std::uint64_t bytes = held.bytes = write(record);
-  enter(header.stream, held, segment_, bytes);
-  ended_bytes_ += ended_bytes_of(held);
-  if (is_new) spend(held, bytes);
-  if (held.ended) reserved_ -= std::exchange(held.reserved, 0);
+  entry.tokens = record.tokens.ids.size();
+  entry.gen = header.gen;
+  entry.epoch = header.epoch;
+  entry.ended = record.ended.has_value();
+  entry.forwarding = false;
+  record.server_starts = entry.server_starts;
+  const std::uint64_t bytes = entry.bytes = write(record);
+  enter(header.stream, entry, segment_, bytes);
+  ended_bytes_ += ended_bytes_of(entry);
+  if (is_new) spend(entry, bytes);
+  if (entry.ended) reserved_ -= std::exchange(entry.reserved, 0);
 }
 
 void Journal::put(const TokensRecord& record) {
-  Held& stream = held(record.stream, record.gen);
+  put(record, entry(record.stream));
+}
+
+void Journal::put(const TokensRecord& record, Entry& stream) {
+  check_append(stream, record.gen);
   SEEDANCE_CHECK(record.from.value == stream.tokens, "tokens follow the last ones");
   stream.tokens += record.tokens.ids.size();
   if (!record.tokens.ids.empty()) stream.server_starts = 0;
@@ -79,7 +83,8 @@ void Journal::put(const TokensRecord& record) {
 }
 
 void Journal::put(const EndRecord& record) {
-  Held& stream = held(record.stream, record.gen);
+  Entry& stream = entry(record.stream);
+  check_append(stream, record.gen);
   stream.ended = true;
   const std::uint64_t bytes = write(record);
   stream.bytes += bytes;
@@ -95,7 +100,8 @@ void Journal::put(const DriveRecord& record) {
                      record.epoch >= found->second.epoch,
                  "a stream's gen and epoch only grow");
   found->second.gen = record.gen;
-  Held& stream = held(record.stream, record.gen);
+  Entry& stream = entry(record.stream);
+  check_append(stream, record.gen);
   stream.epoch = record.epoch;
   if (record.cause == DriveRecord::Cause::server) ++stream.server_starts;
   const std::uint64_t bytes = write(record);
@@ -104,12 +110,12 @@ void Journal::put(const DriveRecord& record) {
 }
 
 void Journal::shrink(StreamId stream, std::uint64_t bytes) {
-  Held& held = streams_.at(stream);
-  SEEDANCE_CHECK(held.ended && bytes < held.state_bytes, "what a state loses was in it");
-  ended_bytes_ -= ended_bytes_of(held);
-  held.state_bytes -= bytes;
-  segments_.at(held.segment).state_bytes -= bytes;
-  ended_bytes_ += ended_bytes_of(held);
+  Entry& entry = streams_.at(stream);
+  SEEDANCE_CHECK(entry.ended && bytes < entry.state_bytes, "what a state loses was in it");
+  ended_bytes_ -= ended_bytes_of(entry);
+  entry.state_bytes -= bytes;
+  segments_.at(entry.segment).state_bytes -= bytes;
+  ended_bytes_ += ended_bytes_of(entry);
 }
 
 void Journal::forget(StreamId stream) {
@@ -213,42 +219,46 @@ std::uint64_t Journal::write(const Record& record) {
   return bytes;
 }
 
-Journal::Held& Journal::held(StreamId stream, Generation gen) {
+Journal::Entry& Journal::entry(StreamId stream) {
   const auto found = streams_.find(stream);
   SEEDANCE_CHECK(found != streams_.end() && found->second.segment != 0,
                  "a stream's state comes before its other records");
-  SEEDANCE_CHECK(!found->second.ended, "nothing follows the end of a stream");
-  SEEDANCE_CHECK(found->second.gen == gen, "only the present gen appends");
   return found->second;
+}
+
+void Journal::check_append(const Entry& entry, Generation gen) {
+  SEEDANCE_CHECK(!entry.ended, "nothing follows the end of a stream");
+  SEEDANCE_CHECK(entry.gen == gen, "only the present gen appends");
 }
 
 // Copying goes on while it frees enough: of what is there then, so many times the states
 // are left at most.
-std::uint64_t Journal::ended_bytes_of(const Held& held) {
-  return held.ended ? std::max(held.bytes, kFreedPerCopied * held.state_bytes) : 0;
+std::uint64_t Journal::ended_bytes_of(const Entry& entry) {
+  return entry.ended ? std::max(entry.bytes, kFreedPerCopied * entry.state_bytes) : 0;
 }
 
-void Journal::grow(Held& held, std::uint64_t bytes) {
-  held.state_bytes += bytes;
-  segments_.at(held.segment).state_bytes += bytes;
+void Journal::grow(Entry& entry, std::uint64_t bytes) {
+  entry.state_bytes += bytes;
+  segments_.at(entry.segment).state_bytes += bytes;
 }
 
-void Journal::leave(StreamId stream, Held& held) {
-  Segment& segment = segments_.at(held.segment);
+void Journal::leave(StreamId stream, Entry& entry) {
+  Segment& segment = segments_.at(entry.segment);
   segment.streams.erase(stream);
-  segment.state_bytes -= held.state_bytes;
+  segment.state_bytes -= entry.state_bytes;
 }
 
-void Journal::enter(StreamId stream, Held& held, std::uint32_t segment, std::uint64_t state_bytes) {
-  held.segment = segment;
-  held.state_bytes = state_bytes;
+void Journal::enter(StreamId stream, Entry& entry, std::uint32_t segment,
+                    std::uint64_t state_bytes) {
+  entry.segment = segment;
+  entry.state_bytes = state_bytes;
   segments_.at(segment).streams.insert(stream);
   segments_.at(segment).state_bytes += state_bytes;
 }
 
-void Journal::spend(Held& held, std::uint64_t bytes) {
-  const std::uint64_t spent = std::min(held.reserved, bytes);
-  held.reserved -= spent;
+void Journal::spend(Entry& entry, std::uint64_t bytes) {
+  const std::uint64_t spent = std::min(entry.reserved, bytes);
+  entry.reserved -= spent;
   reserved_ -= spent;
 }
 

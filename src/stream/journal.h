@@ -51,6 +51,21 @@ struct JournalWrite {
 //    them.
 class Journal {
  public:
+  // What it knows of one stream, from its first state until it is forgotten. Only the
+  // journal looks into it: whoever keeps a reference saves a search.
+  struct Entry {
+    std::uint32_t segment = 0;      // With its state; 0 = it only has reserved.
+    std::uint64_t state_bytes = 0;  // If it were put again.
+    std::uint64_t bytes = 0;        // Of its last state and what followed.
+    std::uint64_t reserved = 0;
+    std::uint64_t tokens = 0;
+    Generation gen;
+    Epoch epoch;
+    std::uint32_t server_starts = 0;  // Since its last token.
+    bool ended = false;
+    bool forwarding = false;  // Named by to_forward().
+  };
+
   // Continues behind what recovery found, in a segment of its own.
   Journal(JournalLimits limits, const Recovery& recovery);
 
@@ -60,6 +75,7 @@ class Journal {
   // are counted here.
   void put(StateRecord record);
   void put(const TokensRecord& record);
+  void put(const TokensRecord& record, Entry& stream);
   void put(const EndRecord& record);
   void put(const DriveRecord& record);
   // The stream has ended, and its state would be so many bytes smaller if it were put
@@ -67,6 +83,9 @@ class Journal {
   void shrink(StreamId stream, std::uint64_t bytes);
   // Gives up what was reserved, too. Nothing happens to a stream that is not there.
   void forget(StreamId stream);
+
+  // Of a stream whose state was put.
+  Entry& entry(StreamId stream);
 
   // The number that the batch being collected will have.
   std::uint64_t collecting() const { return last_batch_ + 1; }
@@ -110,33 +129,21 @@ class Journal {
     // Streams that are there and had a state here, and the batch of the next one.
     std::map<StreamId, std::uint64_t> replaced;
   };
-  struct Held {
-    std::uint32_t segment = 0;      // With its state; 0 = it only has reserved.
-    std::uint64_t state_bytes = 0;  // If it were put again.
-    std::uint64_t bytes = 0;        // Of its last state and what followed.
-    std::uint64_t reserved = 0;
-    std::uint64_t tokens = 0;
-    Generation gen;
-    Epoch epoch;
-    std::uint32_t server_starts = 0;  // Since its last token.
-    bool ended = false;
-    bool forwarding = false;  // Named by to_forward().
-  };
 
   Segment& current();
   template <typename Record>
   std::uint64_t write(const Record& record);
-  Held& held(StreamId stream, Generation gen);
-  static std::uint64_t ended_bytes_of(const Held& held);
-  void grow(Held& held, std::uint64_t bytes);
-  void leave(StreamId stream, Held& held);
-  void enter(StreamId stream, Held& held, std::uint32_t segment, std::uint64_t state_bytes);
-  void spend(Held& held, std::uint64_t bytes);
+  static void check_append(const Entry& entry, Generation gen);
+  static std::uint64_t ended_bytes_of(const Entry& entry);
+  void grow(Entry& entry, std::uint64_t bytes);
+  void leave(StreamId stream, Entry& entry);
+  void enter(StreamId stream, Entry& entry, std::uint32_t segment, std::uint64_t state_bytes);
+  void spend(Entry& entry, std::uint64_t bytes);
   bool crowded(std::size_t segments, std::uint64_t bytes) const;
 
   const JournalLimits limits_;
   std::map<std::uint32_t, Segment> segments_;
-  std::unordered_map<StreamId, Held> streams_;
+  std::unordered_map<StreamId, Entry> streams_;
   std::string batch_;
   std::uint64_t last_batch_ = 0;
   std::uint64_t written_ = 0;

@@ -50,6 +50,36 @@ void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
   }
 }
 
+void TokenLog::prefetch_end_places() const {
+  text_ends_.prefetch_end_place();
+  text_.prefetch_end_place();
+  tokens_.prefetch_end_place();
+  times_.prefetch_end_place();
+}
+
+void TokenLog::prefetch_end() const {
+  text_ends_.prefetch_end();
+  text_.prefetch_end();
+  tokens_.prefetch_end();
+  times_.prefetch_end();
+}
+
+void TokenLog::prefetch_head() const {
+  prefetch(&published_);
+  text_ends_.prefetch_places();
+  text_.prefetch_places();
+}
+
+void TokenLog::prefetch_text_end(Offset from) const {
+  if (from < head().end) text_ends_.prefetch_element(from.value);
+}
+
+void TokenLog::prefetch_text(Offset from) const {
+  if (from < head().end && text_end(from) < text_end(from + 1)) {
+    text_.prefetch_element(text_end(from));
+  }
+}
+
 const Terminal& TokenLog::terminal() const {
   SEEDANCE_CHECK(head().done, "the terminal record is not committed");
   return *terminal_;

@@ -60,6 +60,10 @@ class TokenLog {
   // Only behind append_terminal().
   const Terminal& appended_terminal() const { return *terminal_; }
 
+  // Something is appended soon: what lies elsewhere than what the call before brought.
+  void prefetch_end_places() const;
+  void prefetch_end() const;
+
   // Readers. Every offset given must be at most head().end; the writer's may be
   // at most appended().
 
@@ -78,15 +82,22 @@ class TokenLog {
   // Only when head().done.
   const Terminal& terminal() const;
 
+  // For a reader that soon wants the text from `from` on: what lies elsewhere than what
+  // the call before brought.
+  void prefetch_head() const;
+  void prefetch_text_end(Offset from) const;
+  void prefetch_text(Offset from) const;
+
  private:
-  const bool with_logprobs_;
-  AppendOnly<TokenId, 64> tokens_;
-  AppendOnly<TimePoint, 64> times_;
+  // What every reader looks at comes first, in few cache lines.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
   AppendOnly<std::uint32_t, 64> text_ends_;
   AppendOnly<char, 256> text_;
+  AppendOnly<TokenId, 64> tokens_;
+  AppendOnly<TimePoint, 64> times_;
   AppendOnly<TokenLogprobs, 64> logprobs_;
   std::optional<Terminal> terminal_;
-  std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
+  const bool with_logprobs_;
 };
 
 }  // namespace seedance::stream

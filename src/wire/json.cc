@@ -151,6 +151,13 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   return *this;
 }
 
+JsonWriter& JsonWriter::plain_key(std::string_view name) {
+  before_value();
+  out_->append(1, '"').append(name).append("\":");
+  comma_ = false;
+  return *this;
+}
+
 JsonWriter& JsonWriter::value(std::string_view text) {
   before_value();
   append_json_string(*out_, text);
