@@ -108,7 +108,7 @@ def client(port, pid, protocol, connections, args, *flags):
 def write(name, args, content):
     out = ROOT / "build/bench"
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"fanout-{name}.json"
+    path = out / f"{name}.json"
     path.write_text(json.dumps({"load_before": args.load_before, "cores": os.cpu_count(),
                                 "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                                 **content}, indent=1) + "\n")
@@ -131,7 +131,7 @@ def cost(args):
     print("\n| server | CPU s per million frames | against bare epoll |\n|:--|--:|--:|")
     for name, value in medians.items():
         print(f"| {name} | {value:.2f} | {f'{value / bare:.2f}' if bare else '-'} |")
-    write("cost", args, {"medians": medians, "runs": runs})
+    write("fanout-cost", args, {"medians": medians, "runs": runs})
 
 
 def resident_kb(pid):
@@ -148,7 +148,7 @@ def many(args):
     print(f"{result['tokens'] / result['tokens_due']:.4f} of the tokens that were due came, "
           f"{result['tokens'] / max(1, result['frames']):.1f} a frame; 99 % were late by at most "
           f"{result['late_ms']['p99']} ms")
-    write("many", args, result)
+    write("fanout-many", args, result)
 
 
 def main():
