@@ -57,8 +57,8 @@ void async_teardown(boost::beast::role_type role, WebTransport& transport, Handl
 }
 
 inline void beast_close_socket(WebTransport& transport) {
-  WebTransport::error_code ignored;
-  transport.tcp().close(ignored);
+  WebTransport::error_code error;
+  error = transport.tcp().close(error);  // Nothing can be done about it.
 }
 
 }  // namespace seedance::apps

@@ -80,9 +80,11 @@ int on_verified(int good, X509_STORE_CTX* chain) {
   auto* const ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
   if (good == 1 || SSL_get_ex_data(ssl, note_index()) != nullptr) return good;
-  auto note = std::make_unique<std::string>(
+  auto* const note = new std::string(
       sentence(ssl, X509_STORE_CTX_get_current_cert(chain), X509_STORE_CTX_get_error(chain)));
-  if (SSL_set_ex_data(ssl, note_index(), note.get()) == 1) (void)note.release();
+  if (SSL_set_ex_data(ssl, note_index(), note) != 1) {
+    free_note(nullptr, note, nullptr, 0, 0, nullptr);
+  }
   return good;
 }
 
