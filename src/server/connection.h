@@ -64,8 +64,8 @@ class Connection {
 
   bool closed() const { return closed_; }
 
-  // For the edge: whether it is on its list, and its earliest entry among the
-  // deadlines.
+  // For the edge: whether it is on its list, and its entry among the deadlines, which
+  // is not later than deadline(): one that moves away with every message stays.
   bool listed = false;
   TimePoint scheduled = kNever;
 

@@ -4,8 +4,8 @@
 
 namespace seedance::server {
 
-std::size_t ConnectionTable::place_of(ConnectionId id) {
-  return static_cast<std::size_t>(id.value & ((std::uint64_t{1} << kPlaceBits) - 1));
+std::uint32_t ConnectionTable::place_of(ConnectionId id) {
+  return static_cast<std::uint32_t>(id.value & ((std::uint64_t{1} << kPlaceBits) - 1));
 }
 
 ConnectionId ConnectionTable::reserve() {
@@ -29,18 +29,22 @@ Connection& ConnectionTable::put(ConnectionId id, std::unique_ptr<Connection> co
 }
 
 void ConnectionTable::release(ConnectionId id) {
-  const std::size_t at = place_of(id);
+  const std::uint32_t at = place_of(id);
   if (at >= places_.size() || places_[at].id != id) return;
   if (places_[at].connection) --size_;
   // What goes may still look for itself.
   const auto gone = std::move(places_[at].connection);
   places_[at].id = {};
-  free_.push_back(static_cast<std::uint32_t>(at));
+  free_.push_back(at);
 }
 
 Connection* ConnectionTable::find(ConnectionId id) const {
-  const std::size_t at = place_of(id);
+  const std::uint32_t at = place_of(id);
   return at < places_.size() && places_[at].id == id ? places_[at].connection.get() : nullptr;
+}
+
+Connection* ConnectionTable::find_at(std::uint32_t place) const {
+  return place < places_.size() ? places_[place].connection.get() : nullptr;
 }
 
 }  // namespace seedance::server

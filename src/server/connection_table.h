@@ -26,6 +26,12 @@ class ConnectionTable {
 
   // Null when it is gone.
   Connection* find(ConnectionId id) const;
+  // Of whoever has the place now; null when nobody has.
+  Connection* find_at(std::uint32_t place) const;
+
+  // Below the number of connections that there were at the same time. That of one that
+  // is gone is given to another.
+  static std::uint32_t place_of(ConnectionId id);
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -42,8 +48,6 @@ class ConnectionTable {
     ConnectionId id;
     std::unique_ptr<Connection> connection;
   };
-
-  static std::size_t place_of(ConnectionId id);
 
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;

@@ -59,6 +59,9 @@ TEST(ConnectionTable, AnIdMeansOneConnection) {
   EXPECT_EQ(table.find(first), nullptr);
   table.release(first);
   EXPECT_EQ(table.find(third)->id(), third);
+  EXPECT_EQ(ConnectionTable::place_of(third), ConnectionTable::place_of(first));
+  EXPECT_EQ(table.find_at(ConnectionTable::place_of(third))->id(), third);
+  EXPECT_EQ(table.find_at(1'000), nullptr);
   std::size_t seen = 0;
   table.for_each([&](Connection&) { ++seen; });
   EXPECT_EQ(seen, 2U);

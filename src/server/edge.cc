@@ -19,7 +19,8 @@ constexpr std::uint64_t kFirstListener = 1;
 static_assert(kFirstListener + io::kListenFdsMax <= ConnectionTable::kFirst.value,
               "a token is a listener's or a connection's");
 constexpr Duration kAcceptAgain = std::chrono::milliseconds{100};
-constexpr int kAcceptsMax = 64;  // Before those that are here have their turn.
+constexpr int kAcceptsMax = 64;                  // Before those that are here have their turn.
+constexpr std::size_t kDeadlineMovesMax = 4096;  // Likewise.
 
 std::string too_many_answer() {
   const api::HttpAnswer answer =
@@ -192,9 +193,11 @@ void Edge::expire(TimePoint now) {
     accept_at_ = kNever;
     for (const io::Listener* listener : listeners_) accept(*listener, now);
   }
-  while (const auto entry = deadlines_.pop(now)) {
-    Connection* connection = connections_.find(entry->second);
-    if (connection == nullptr || connection->scheduled != entry->first) continue;
+  due_.clear();
+  deadlines_.take(now, kDeadlineMovesMax, due_);
+  for (const std::uint32_t place : due_) {
+    Connection* connection = connections_.find_at(place);
+    if (connection == nullptr) continue;
     connection->scheduled = kNever;
     connection->on_time(now);
     list(*connection);
@@ -209,6 +212,7 @@ void Edge::flush(TimePoint now) {
     connection->listed = false;
     const bool more = connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
     if (connection->closed()) {
+      deadlines_.erase(ConnectionTable::place_of(connection->id()));
       connections_.release(connection->id());
       continue;
     }
@@ -234,7 +238,7 @@ void Edge::schedule(Connection& connection, TimePoint now) {
   const TimePoint at = coarse(connection.deadline(), now);
   if (at >= connection.scheduled) return;
   connection.scheduled = at;
-  deadlines_.push(at, connection.id());
+  deadlines_.set(ConnectionTable::place_of(connection.id()), at);
 }
 
 }  // namespace seedance::server

@@ -79,7 +79,8 @@ class Edge {
   io::Poller poller_;
   Scratch scratch_;
   ConnectionTable connections_;
-  Deadlines deadlines_;
+  Deadlines deadlines_;                // By place in the table.
+  std::vector<std::uint32_t> due_;     // Places.
   std::vector<Connection*> listed_;    // To be flushed.
   std::vector<Connection*> flushing_;  // Were listed.
   std::vector<EdgeMessage> messages_;
