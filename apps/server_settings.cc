@@ -98,6 +98,33 @@ Result<std::optional<io::TlsOptions>> tls_options(const config::Settings& settin
                         .client_required = settings.tls_client_required};
 }
 
+void set_connection_limits(const config::Settings& settings, server::ServerLimits& out) {
+  out.connections_max = static_cast<std::uint32_t>(settings.max_connections);
+  out.connections_per_address_max =
+      static_cast<std::uint32_t>(settings.max_connections_per_address);
+  out.connections_per_tenant_max = static_cast<std::uint32_t>(settings.max_connections_per_tenant);
+  out.accepts_per_second_max = static_cast<std::uint32_t>(settings.max_accepts_per_second);
+  out.websocket.controls_max = static_cast<std::uint32_t>(settings.max_pings_per_second);
+  out.handshake_timeout = ms(settings.handshake_timeout_ms);
+  out.keep_alive_timeout = ms(settings.keep_alive_timeout_ms);
+  out.idle_timeout = ms(settings.idle_timeout_ms);
+  out.stall_timeout = ms(settings.stall_timeout_ms);
+}
+
+// How a request may come.
+void set_request_limits(const config::Settings& settings, server::ServerLimits& out) {
+  const auto message_bytes = static_cast<std::size_t>(settings.max_message_bytes);
+  out.http.body_bytes_max = message_bytes;
+  out.http.target_bytes_max = static_cast<std::size_t>(settings.max_target_bytes);
+  out.http.head_bytes_max = static_cast<std::size_t>(settings.max_header_bytes);
+  out.http.headers_max = static_cast<std::size_t>(settings.max_headers);
+  out.header_timeout = ms(settings.header_timeout_ms);
+  out.body_timeout = ms(settings.message_timeout_ms);
+  out.websocket.message_timeout = ms(settings.message_timeout_ms);
+  out.websocket.message_bytes_max = message_bytes;
+  out.websocket.fragments_max = static_cast<std::uint32_t>(settings.max_message_fragments);
+}
+
 }  // namespace
 
 Result<server::ServerConfig> server_config(const config::Settings& settings) {
@@ -114,7 +141,6 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   auto tls = tls_options(settings);
   if (!tls) return std::unexpected(tls.error());
   out.tls = *std::move(tls);
-  out.limits.handshake_timeout = ms(settings.handshake_timeout_ms);
   auto gate = make_gate(settings);
   if (!gate) return std::unexpected(gate.error());
   out.gate = *std::move(gate);
@@ -130,13 +156,10 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
     out.deflate_level = static_cast<int>(settings.websocket_deflate_level);
   }
   out.debug_echo = settings.debug_echo;
-  out.limits.connections_max = static_cast<std::uint32_t>(settings.max_connections);
+  set_connection_limits(settings, out.limits);
   out.limits.streams_per_connection_max =
       static_cast<std::uint32_t>(settings.max_streams_per_connection);
-  const auto message_bytes = static_cast<std::size_t>(settings.max_message_bytes);
-  out.limits.http.body_bytes_max = message_bytes;
-  out.limits.websocket.message_bytes_max = message_bytes;
-  out.limits.websocket.fragments_max = static_cast<std::uint32_t>(settings.max_message_fragments);
+  set_request_limits(settings, out.limits);
   out.core.streams_queued_max = static_cast<std::uint32_t>(settings.max_queued_streams);
   out.core.queue_wait_max = ms(settings.queue_timeout_ms);
   out.core.detach_ttl = ms(settings.detach_ttl_ms);
@@ -145,7 +168,6 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   out.core.recovery_wait_max = ms(settings.recovery_timeout_ms);
   out.core.streams_kept_max = static_cast<std::uint32_t>(settings.max_kept_streams);
   out.core.kept_bytes_max = static_cast<std::uint64_t>(settings.max_kept_bytes);
-  out.limits.stall_timeout = ms(settings.stall_timeout_ms);
   return out;
 }
 

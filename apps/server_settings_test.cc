@@ -6,6 +6,7 @@
 namespace seedance::apps {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 std::string mistake(const config::Settings& settings) {
@@ -77,6 +78,63 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
   EXPECT_EQ(config->core.streams_kept_max, 110U);
   EXPECT_EQ(config->core.kept_bytes_max, std::uint64_t{120} << 20);
+}
+
+TEST(ServerSettings, CarryTheLimitsOnConnectionsOver) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  settings.max_connections_per_address = 41;
+  settings.max_connections_per_tenant = 42;
+  settings.max_accepts_per_second = 43;
+  settings.max_pings_per_second = 44;
+  settings.max_target_bytes = 1045;
+  settings.max_header_bytes = 1046;
+  settings.max_headers = 47;
+  settings.handshake_timeout_ms = 148;
+  settings.header_timeout_ms = 149;
+  settings.message_timeout_ms = 150;
+  settings.keep_alive_timeout_ms = 151;
+  settings.idle_timeout_ms = 152;
+  settings.stall_timeout_ms = 153;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_EQ(config->limits.connections_per_address_max, 41U);
+  EXPECT_EQ(config->limits.connections_per_tenant_max, 42U);
+  EXPECT_EQ(config->limits.accepts_per_second_max, 43U);
+  EXPECT_EQ(config->limits.websocket.controls_max, 44U);
+  EXPECT_EQ(config->limits.http.target_bytes_max, 1045U);
+  EXPECT_EQ(config->limits.http.head_bytes_max, 1046U);
+  EXPECT_EQ(config->limits.http.headers_max, 47U);
+  EXPECT_EQ(config->limits.handshake_timeout, 148ms);
+  EXPECT_EQ(config->limits.header_timeout, 149ms);
+  EXPECT_EQ(config->limits.body_timeout, 150ms);
+  EXPECT_EQ(config->limits.websocket.message_timeout, 150ms);
+  EXPECT_EQ(config->limits.keep_alive_timeout, 151ms);
+  EXPECT_EQ(config->limits.idle_timeout, 152ms);
+  EXPECT_EQ(config->limits.stall_timeout, 153ms);
+}
+
+TEST(ServerSettings, AgreeWithTheServersOwnLimitsOnConnections) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  const server::ServerConfig defaults;
+  const server::ServerLimits& limits = config->limits;
+  EXPECT_EQ(limits.connections_per_address_max, defaults.limits.connections_per_address_max);
+  EXPECT_EQ(limits.connections_per_tenant_max, defaults.limits.connections_per_tenant_max);
+  EXPECT_EQ(limits.accepts_per_second_max, defaults.limits.accepts_per_second_max);
+  EXPECT_EQ(limits.websocket.controls_max, defaults.limits.websocket.controls_max);
+  EXPECT_EQ(limits.http.target_bytes_max, defaults.limits.http.target_bytes_max);
+  EXPECT_EQ(limits.http.head_bytes_max, defaults.limits.http.head_bytes_max);
+  EXPECT_EQ(limits.http.headers_max, defaults.limits.http.headers_max);
+  EXPECT_EQ(limits.handshake_timeout, defaults.limits.handshake_timeout);
+  EXPECT_EQ(limits.header_timeout, defaults.limits.header_timeout);
+  EXPECT_EQ(limits.body_timeout, defaults.limits.body_timeout);
+  EXPECT_EQ(limits.websocket.message_timeout, defaults.limits.websocket.message_timeout);
+  EXPECT_EQ(limits.keep_alive_timeout, defaults.limits.keep_alive_timeout);
+  EXPECT_EQ(limits.idle_timeout, defaults.limits.idle_timeout);
+  EXPECT_EQ(limits.stall_timeout, defaults.limits.stall_timeout);
 }
 
 TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {

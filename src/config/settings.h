@@ -53,9 +53,16 @@ struct Settings {
 
   std::int64_t edge_threads = 0;
   std::int64_t max_connections = 65536;
+  std::int64_t max_connections_per_address = 0;
+  std::int64_t max_connections_per_tenant = 0;
+  std::int64_t max_accepts_per_second = 0;
   std::int64_t max_streams_per_connection = 256;
   std::int64_t max_message_bytes = 1 << 20;
   std::int64_t max_message_fragments = 1024;
+  std::int64_t max_target_bytes = 8192;
+  std::int64_t max_header_bytes = 32'768;
+  std::int64_t max_headers = 100;
+  std::int64_t max_pings_per_second = 100;
   std::int64_t max_tickets = 10'000;
   std::int64_t max_queued_streams = 1024;
   std::int64_t queue_timeout_ms = 60'000;
@@ -66,6 +73,10 @@ struct Settings {
   std::int64_t max_kept_bytes = std::int64_t{1} << 30;
   std::int64_t recovery_timeout_ms = 300'000;
   std::int64_t handshake_timeout_ms = 10'000;
+  std::int64_t header_timeout_ms = 10'000;
+  std::int64_t message_timeout_ms = 60'000;
+  std::int64_t keep_alive_timeout_ms = 75'000;
+  std::int64_t idle_timeout_ms = 0;
   std::int64_t stall_timeout_ms = 60'000;
   std::int64_t drain_timeout_ms = 5'000;
 

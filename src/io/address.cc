@@ -42,6 +42,28 @@ std::string peer_address(const Fd& socket) {
   return fmt::format("{}:{}", text.data(), ntohs(address.sin_port));
 }
 
+std::string network_of(const sockaddr& address) {
+  constexpr std::size_t kPrefixBytes = 8;
+  constexpr std::size_t kMappedAt = 12;
+  const auto bytes = [](const auto& from, std::size_t at, std::size_t count) {
+    return std::string{reinterpret_cast<const char*>(&from) + at, count};
+  };
+  if (address.sa_family == AF_INET) {
+    return bytes(reinterpret_cast<const sockaddr_in&>(address).sin_addr, 0, sizeof(in_addr));
+  }
+  if (address.sa_family != AF_INET6) return {};
+  const in6_addr& wide = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&wide)) return bytes(wide, kMappedAt, sizeof(in_addr));
+  return bytes(wide, 0, kPrefixBytes);
+}
+
+std::string peer_network(const Fd& socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof(name);
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return {};
+  return network_of(reinterpret_cast<const sockaddr&>(name));
+}
+
 bool is_on_loopback(const Fd& socket) {
   sockaddr_storage name{};
   socklen_t size = sizeof(name);

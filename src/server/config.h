@@ -52,7 +52,10 @@ struct JournalSpec {
 
 // What one edge, connection or client may take.
 struct ServerLimits {
-  std::uint32_t connections_max = 65536;  // Lowered to what the descriptor limit allows.
+  std::uint32_t connections_max = 65536;          // Lowered to what the descriptor limit allows.
+  std::uint32_t connections_per_address_max = 0;  // 0 = no limit of its own.
+  std::uint32_t connections_per_tenant_max = 0;   // WebSockets; likewise.
+  std::uint32_t accepts_per_second_max = 0;       // Of all edges; likewise.
   std::uint32_t streams_per_connection_max = 256;
   std::uint32_t messages_queued_max = 65536;  // From the edges to the core.
   std::size_t render_bytes_max = 64 << 10;    // Rendered for one send.
@@ -62,7 +65,8 @@ struct ServerLimits {
   Duration header_timeout = std::chrono::seconds{10};      // First byte to the end of the head.
   Duration body_timeout = std::chrono::seconds{60};        // End of the head to that of the body.
   Duration keep_alive_timeout = std::chrono::seconds{75};  // Between two requests.
-  Duration stall_timeout = std::chrono::seconds{60};      // Nothing is taken of what is to be sent.
+  Duration idle_timeout = Duration::zero();           // Of WebSockets without a stream; 0 = none.
+  Duration stall_timeout = std::chrono::seconds{60};  // Nothing is taken of what is to be sent.
   Duration sse_comment_after = std::chrono::seconds{15};  // A silent event stream says something.
   wire::HttpLimits http;
   wire::WsLimits websocket;

@@ -79,6 +79,8 @@ void Connection::read(Scratch& scratch, TimePoint now) {
     const io::Moved moved = channel_.receive(input);
     counters_->bytes_received.add(moved.bytes);
     to_read_ -= moved.bytes;
+    // Much was read that is no data.
+    if (moved.flow == Flow::open && moved.bytes < input.size()) to_read_ = 0;
     if (moved.flow == Flow::closed) ended_ = true;
     if (handshake_by_ != kNever) on_handshake(now);
     if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
@@ -113,6 +115,7 @@ void Connection::upgrade(TimePoint now) {
   if (!upgrade.session) return;
   unsent_ += upgrade.response;
   session_ = std::move(upgrade.session);
+  tenant_place_ = std::move(upgrade.place);
   if (blocked_) session_->on_blocked(now);
   if (!upgrade.rest.empty()) {
     session_->on_input(std::as_writable_bytes(std::span{upgrade.rest}), now);
@@ -210,6 +213,8 @@ void Connection::part(Session::Farewell why, TimePoint now) {
 void Connection::close() {
   if (std::exchange(closed_, true)) return;
   session_->on_gone();
+  address_place_.reset();
+  tenant_place_.reset();
   counters_->connections_open.subtract();
   channel_.close();
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/id.h"
 #include "base/time.h"
@@ -12,6 +13,7 @@
 #include "io/poller.h"
 #include "server/counters.h"
 #include "server/session.h"
+#include "server/shares.h"
 
 namespace seedance::server {
 
@@ -41,6 +43,9 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  // It counts for its address until it is closed.
+  void occupy(Shares::Place place) { address_place_ = std::move(place); }
 
   ConnectionId id() const { return id_; }
   Session& session() { return *session_; }
@@ -86,7 +91,9 @@ class Connection {
   Duration stall_timeout_;
   TimePoint stalled_at_ = kNever;  // When it is given up.
   TimePoint handshake_by_ = kNever;
-  std::string unsent_;  // The rest of what the channel took in part.
+  Shares::Place address_place_;
+  Shares::Place tenant_place_;  // Of a WebSocket.
+  std::string unsent_;          // The rest of what the channel took in part.
   io::Channel channel_;
   std::size_t to_read_ = kTurnBytes;  // In this turn.
   bool readable_ = false;             // There may be more to read.

@@ -23,6 +23,7 @@
 #include "server/audit_log.h"
 #include "server/config.h"
 #include "server/counters.h"
+#include "server/door.h"
 #include "store/journal_metrics.h"
 #include "wire/deflate.h"
 #include "wire/ws_extension.h"
@@ -71,6 +72,7 @@ struct EdgeContext {
   // Each edge takes a new one up in its own time, so they share it; null = in the clear.
   std::shared_ptr<const io::TlsContext> tls;
   Counters& counters;
+  Door& door;  // Of all edges.
   io::Mailbox<core::Message>& core;
   core::EdgeId edge;
   auth::TicketBook* tickets = nullptr;  // Of all edges; null = none are issued.

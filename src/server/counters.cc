@@ -20,7 +20,25 @@ void Counters::count_refusal(auth::Refusal cause) {
   refusals.at(static_cast<std::size_t>(cause)).add();
 }
 
+void Counters::count_limit(Limit met) {
+  limits_met.at(static_cast<std::size_t>(met)).add();
+}
+
 namespace {
+
+void append_limits(std::string& out, const Counters& counters) {
+  constexpr std::string_view kName = "seedance_limits_met_total";
+  constexpr std::array<std::string_view, kLimitCount> kLimits{"connections", "address", "tenant",
+                                                              "accepts",     "pings",   "idle",
+                                                              "headers",     "target",  "arrival"};
+  observe::append_family(out, kName, "How often a limit on connections or requests held.",
+                         "counter");
+  for (std::size_t i = 0; i < kLimits.size(); ++i) {
+    const std::array labels{observe::Label{"limit", kLimits.at(i)}};
+    observe::append_sample(out, kName, labels,
+                           static_cast<double>(counters.limits_met.at(i).value()));
+  }
+}
 
 void append_refusals(std::string& out, const Counters& counters) {
   constexpr std::string_view kName = "seedance_refusals_total";
@@ -51,7 +69,7 @@ void append_text(std::string& out, const Counters& counters) {
                static_cast<double>(counters.websockets_open.value()));
   append_counter(out, "seedance_connections_accepted_total", "Connections taken.",
                  counters.connections_accepted.value());
-  append_counter(out, "seedance_connections_refused_total", "Connections over the limit.",
+  append_counter(out, "seedance_connections_refused_total", "Connections over a limit.",
                  counters.connections_refused.value());
   append_counter(out, "seedance_connections_stalled_total",
                  "Connections closed because they took nothing for stall_timeout_ms.",
@@ -79,6 +97,7 @@ void append_text(std::string& out, const Counters& counters) {
                  counters.frame_losses.value());
   append_resumes(out, counters);
   append_refusals(out, counters);
+  append_limits(out, counters);
 
   constexpr std::string_view kName = "seedance_http_requests_total";
   observe::append_family(out, kName, "HTTP requests by route and kind of status.", "counter");

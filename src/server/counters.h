@@ -20,10 +20,24 @@ enum class ResumeCause : std::uint8_t {
 };
 inline constexpr std::size_t kResumeCauseCount = 3;
 
+// Limits on connections and on how requests arrive: what somebody met.
+enum class Limit : std::uint8_t {
+  connections,
+  address,
+  tenant,
+  accepts,
+  pings,
+  idle,
+  headers,
+  target,
+  arrival,
+};
+inline constexpr std::size_t kLimitCount = 9;
+
 // Any thread counts and reads.
 struct Counters {
   observe::SharedCounter connections_accepted;
-  observe::SharedCounter connections_refused;  // Over the limit.
+  observe::SharedCounter connections_refused;  // Over a limit.
   observe::SharedCounter connections_stalled;  // Closed: they took nothing for stall_timeout.
   observe::SharedCounter connections_open;     // Goes down again.
   observe::SharedCounter websockets_open;      // Likewise.
@@ -41,6 +55,7 @@ struct Counters {
 
   std::array<observe::SharedCounter, kResumeCauseCount> resumes;
   std::array<observe::SharedCounter, auth::kRefusalCount> refusals;  // At the door.
+  std::array<observe::SharedCounter, kLimitCount> limits_met;
 
   // Answers by route and by the first digit of their status.
   std::array<std::array<observe::SharedCounter, 6>, kRouteCount> requests;
@@ -48,6 +63,7 @@ struct Counters {
   void count_request(Route route, int status);
   void count_resume(ResumeCause cause);
   void count_refusal(auth::Refusal cause);
+  void count_limit(Limit met);
 };
 
 // Prometheus text of all of them, as seedance_*.

@@ -1,5 +1,7 @@
 #include "server/edge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,10 +24,17 @@ constexpr Duration kAcceptAgain = std::chrono::milliseconds{100};
 constexpr int kAcceptsMax = 64;                  // Before those that are here have their turn.
 constexpr std::size_t kDeadlineMovesMax = 4096;  // Likewise.
 
-std::string too_many_answer() {
+std::string too_many_answer(Limit met, const ServerLimits& limits) {
+  std::string message =
+      met == Limit::address
+          ? fmt::format(
+                "your address has all {} connections that one may have here; close one, "
+                "or try again in a moment",
+                limits.connections_per_address_max)
+          : fmt::format("too many connections: this server takes {}; try again in a moment",
+                        limits.connections_max);
   const api::HttpAnswer answer =
-      api::error_answer({.code = ErrorCode::connection_limit,
-                         .message = "too many connections; try again in a moment"});
+      api::error_answer({.code = ErrorCode::connection_limit, .message = std::move(message)});
   std::string out;
   wire::append_response(
       out, answer.status,
@@ -110,20 +119,23 @@ void Edge::on(core::Wake& wake, TimePoint) {
 
 void Edge::on(NewConnection& accepted, TimePoint now) {
   const ConnectionId id = connections_.reserve();
+  Shares::Place place = std::move(accepted.place);
   if (!poller_.add(accepted.socket, {id.value})) {
     connections_.release(id);
     return context_->counters.connections_open.subtract();
   }
   std::string address =
       context_->audit == nullptr ? std::string{} : io::peer_address(accepted.socket);
-  list(connections_.put(
+  Connection& connection = connections_.put(
       id, std::make_unique<Connection>(
               id, std::move(accepted.socket),
               std::make_unique<HttpSession>(*context_, id, now, std::move(address)),
               ConnectionOptions{.tls = context_->tls.get(),
                                 .stall_timeout = context_->config.limits.stall_timeout,
                                 .handshake_timeout = context_->config.limits.handshake_timeout},
-              context_->counters, now)));
+              context_->counters, now));
+  connection.occupy(std::move(place));
+  list(connection);
 }
 
 void Edge::on(DrainEdge&, TimePoint now) {
@@ -150,41 +162,60 @@ void Edge::on(ReloadEdge& reload, TimePoint) {
   context_->tls = std::move(reload.tls);
 }
 
+// Over the rate, nobody is refused: who comes waits in the kernel's backlog.
 void Edge::accept(const io::Listener& listener, TimePoint now) {
+  Door& door = context_->door;
+  const std::uint32_t rate = context_->config.limits.accepts_per_second_max;
   for (int accepts = 0; !finishing_ && !context_->draining; ++accepts) {
     if (accepts == kAcceptsMax) {
       accept_at_ = now;
       return;
     }
-    auto socket = listener.accept();
-    if (!socket) {
-      accept_at_ = std::min(accept_at_, now + kAcceptAgain);
+    if (const auto later = door.accepts.hold_until(rate, now)) {
+      accept_at_ = std::min(accept_at_, *later);
+      held_ = true;
       return;
     }
-    if (!*socket) return;
-    Counters& counters = context_->counters;
-    if (counters.connections_open.value() >= context_->config.limits.connections_max) {
-      refuse(**socket);
-      continue;
+    auto socket = listener.accept();
+    if (!socket || !*socket) {
+      door.accepts.put_back(rate);
+      held_ = false;
+      if (!socket) accept_at_ = std::min(accept_at_, now + kAcceptAgain);
+      return;
     }
-    counters.connections_accepted.add();
-    counters.connections_open.add();
-    EdgeInbox& inbox = *inboxes_[next_inbox_++ % inboxes_.size()];
-    NewConnection accepted{std::move(**socket)};
-    if (&inbox == &inbox_) {
-      on(accepted, now);
-    } else {
-      inbox.post(std::move(accepted));
-    }
+    if (std::exchange(held_, false)) context_->counters.count_limit(Limit::accepts);
+    admit(std::move(**socket), now);
+  }
+}
+
+// Before anything is read: whoever is too many costs as little as can be.
+void Edge::admit(io::Fd socket, TimePoint now) {
+  const ServerLimits& limits = context_->config.limits;
+  Counters& counters = context_->counters;
+  if (counters.connections_open.value() >= limits.connections_max) {
+    return refuse(socket, Limit::connections);
+  }
+  auto place =
+      context_->door.addresses.take(io::peer_network(socket), limits.connections_per_address_max);
+  if (!place) return refuse(socket, Limit::address);
+  counters.connections_accepted.add();
+  counters.connections_open.add();
+  EdgeInbox& inbox = *inboxes_[next_inbox_++ % inboxes_.size()];
+  NewConnection accepted{std::move(socket), *std::move(place)};
+  if (&inbox == &inbox_) {
+    on(accepted, now);
+  } else {
+    inbox.post(std::move(accepted));
   }
 }
 
 // Takes what has come first: a socket that is closed before it was read is reset,
 // and the answer may be lost.
-void Edge::refuse(const io::Fd& socket) {
+void Edge::refuse(const io::Fd& socket, Limit met) {
   context_->counters.connections_refused.add();
+  context_->counters.count_limit(met);
   (void)io::receive(socket, std::span{scratch_.input.get(), Scratch::kReadBytes});
-  (void)io::send(socket, too_many_answer());
+  (void)io::send(socket, too_many_answer(met, context_->config.limits));
   io::shutdown_send(socket);
 }
 

@@ -15,12 +15,14 @@
 #include "server/connection_table.h"
 #include "server/context.h"
 #include "server/deadlines.h"
+#include "server/shares.h"
 
 namespace seedance::server {
 
 // What an edge is told.
 struct NewConnection {
   io::Fd socket;
+  Shares::Place place;  // Of its address.
 };
 // Nothing new: listeners stay open and are left alone; each connection ends when
 // what runs on it has ended.
@@ -65,7 +67,8 @@ class Edge {
   void on(FinishEdge& finish, TimePoint now);
   void on(ReloadEdge& reload, TimePoint now);
   void accept(const io::Listener& listener, TimePoint now);
-  void refuse(const io::Fd& socket);
+  void admit(io::Fd socket, TimePoint now);
+  void refuse(const io::Fd& socket, Limit met);
   void expire(TimePoint now);
   void flush(TimePoint now);
   void look_ahead(std::size_t at) const;
@@ -87,6 +90,7 @@ class Edge {
   std::size_t next_inbox_;
   TimePoint accept_at_ = kNever;  // More may wait then, or a descriptor be free.
   TimePoint finish_by_ = kNever;
+  bool held_ = false;  // The rate did not let the next one in yet.
   bool finishing_ = false;
 };
 

@@ -246,6 +246,9 @@ void HttpSession::serve_metrics() {
                         context_.board.ready ? 1 : 0);
   core::append_text(body, *context_.board.stats);
   append_text(body, context_.counters);
+  observe::append_gauge(body, "seedance_client_addresses",
+                        "Addresses, of IPv6 their /64, that have connections.",
+                        static_cast<double>(context_.door.addresses.size()));
   if (context_.board.journal != nullptr) append_text(body, *context_.board.journal);
   if (context_.tickets != nullptr) {
     observe::append_gauge(body, "seedance_tickets_waiting", "Tickets that nobody used yet.",
@@ -371,6 +374,18 @@ void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
     }
     return refuse_with(agreed.error().status, std::string{agreed.error().detail}, fields);
   }
+  const std::uint32_t most = context_.config.limits.connections_per_tenant_max;
+  auto place = context_.door.tenants.take(caller_.principal.tenant, most);
+  if (!place) {
+    context_.counters.count_limit(Limit::tenant);
+    return refuse({.code = ErrorCode::connection_limit,
+                   .message = fmt::format("this tenant has all {} WebSockets that one may have "
+                                          "here; close one, or try again in a moment",
+                                          most),
+                   .numbers = {{"connections_max", most}},
+                   .retry_after_ms = kRetryAfterMs});
+  }
+  upgrade_.place = *std::move(place);
   wire::append_upgrade_response(upgrade_.response, *agreed);
   if (is_echo) {
     upgrade_.session = std::make_unique<EchoSession>(context_, agreed->deflate, now);
@@ -436,6 +451,9 @@ void HttpSession::refuse_with(int status, std::string message,
 void HttpSession::refuse_and_close(int status, std::string message, TimePoint now) {
   if (!head_seen_) begin_answer({});  // Nothing is known of the request.
   keep_alive_ = false;
+  if (status == 408) context_.counters.count_limit(Limit::arrival);
+  if (status == 414) context_.counters.count_limit(Limit::target);
+  if (status == 431) context_.counters.count_limit(Limit::headers);
   refuse_with(status, std::move(message));
   state_ = State::refused;
   deadline_ = now + kLinger;

@@ -1,5 +1,7 @@
 #include "server/http_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -113,7 +115,12 @@ void HttpSession::on_time(TimePoint now) {
   } else if (now < deadline_) {
     return;
   } else if (state_ == State::reading && parser_.started()) {
-    refuse_and_close(408, "the request took too long to arrive", now);
+    const ServerLimits& limits = context_.config.limits;
+    refuse_and_close(408,
+                     fmt::format("the {} of the request took longer than {} ms to arrive",
+                                 head_seen_ ? "body" : "head",
+                                 to_ms(head_seen_ ? limits.body_timeout : limits.header_timeout)),
+                     now);
   } else if (state_ == State::reading) {
     state_ = State::finished;
   } else if (state_ == State::refused) {

@@ -182,6 +182,7 @@ Result<void> Server::start_edges() {
                                                          .board = board_,
                                                          .tls = tls_,
                                                          .counters = counters_,
+                                                         .door = door_,
                                                          .core = core_inbox_,
                                                          .edge = {i},
                                                          .tickets = &tickets_,

@@ -96,6 +96,7 @@ class Server {
   const std::vector<io::Listener> listeners_;
   Board board_;
   Counters counters_;
+  Door door_;
   auth::TicketBook tickets_;
   std::unique_ptr<AuditLog> audit_;  // Null = off.
   io::Mailbox<core::Message> core_inbox_;

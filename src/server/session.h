@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "core/messages.h"
 #include "io/tls.h"
+#include "server/shares.h"
 #include "stream/token_log.h"
 
 namespace seedance::server {
@@ -54,6 +55,7 @@ class Session {
     std::unique_ptr<Session> session;
     std::string response;  // To be sent first, behind answers that were not sent yet.
     std::string rest;
+    Shares::Place place = {};  // Of its tenant.
   };
 
   // Why the server ends a connection.

@@ -1,5 +1,6 @@
 #include "server/test_client.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -36,7 +37,7 @@ std::string TestResponse::error_code() const {
   return parsed.at("error").at("code").as_string().c_str();
 }
 
-TestClient::TestClient(std::uint16_t port, int receive_buffer_bytes)
+TestClient::TestClient(std::uint16_t port, int receive_buffer_bytes, const std::string& from)
     : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const timeval give_up{.tv_sec = kGiveUpSeconds, .tv_usec = 0};
   setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &give_up, sizeof(give_up));
@@ -45,6 +46,10 @@ TestClient::TestClient(std::uint16_t port, int receive_buffer_bytes)
   }
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  if (!from.empty()) {
+    EXPECT_EQ(inet_pton(AF_INET, from.c_str(), &address.sin_addr), 1) << from;
+    EXPECT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
   EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
@@ -266,7 +271,7 @@ Result<void> TestServer::join() {
 }
 
 double TestServer::metric(std::string_view name) const {
-  const std::string text = TestClient{port()}.get("/metrics").body;
+  const std::string text = TestClient{port(), 0, "127.0.0.2"}.get("/metrics").body;
   const std::string line = fmt::format("\n{} ", name);
   const std::size_t at = text.find(line);
   return at == std::string::npos ? 0 : std::stod(text.substr(at + line.size()));

@@ -30,7 +30,9 @@ struct TestResponse {
 // A TCP connection. Reading gives up, and fails the test, after ten seconds.
 class TestClient {
  public:
-  explicit TestClient(std::uint16_t port, int receive_buffer_bytes = 0);
+  // `from` is an address of this machine; empty = 127.0.0.1.
+  explicit TestClient(std::uint16_t port, int receive_buffer_bytes = 0,
+                      const std::string& from = "");
 
   void send(std::string_view bytes);
   std::string read_until(std::string_view end);
@@ -95,7 +97,8 @@ class TestServer {
   std::uint16_t port() const { return server_->port(); }
   Server& server() { return *server_; }
   const ReadyReport& report() const { return report_; }
-  double metric(std::string_view name) const;  // With its labels. 0 when it is not there.
+  // With its labels. 0 when it is not there. Asked for from 127.0.0.2.
+  double metric(std::string_view name) const;
   void wait_for_metric(std::string_view name, double value) const;
 
   // Waits for run() to return.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "server/door.h"
 #include "server/http_session.h"
 #include "server/session.h"
 #include "server/test_client.h"
@@ -113,11 +114,13 @@ class SessionTest : public testing::Test {
   core::Stats stats_;
   Board board_;
   Counters counters_;
+  Door door_;
   io::Mailbox<core::Message> inbox_{std::move(*io::Wakeup::open()), 2};
   EdgeContext context_{.config = config_,
                        .access = access_,
                        .board = board_,
                        .counters = counters_,
+                       .door = door_,
                        .core = inbox_,
                        .edge = {0}};
   std::shared_ptr<stream::TokenLog> log_ = std::make_shared<stream::TokenLog>(false);

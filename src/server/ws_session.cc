@@ -1,10 +1,13 @@
 #include "server/ws_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ranges>
 #include <utility>
 
 #include "base/prefetch.h"
+
 #include "io/clock.h"
 
 namespace seedance::server {
@@ -24,6 +27,7 @@ WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprot
       socket_(context.config.limits.websocket, wire::WsRole::server, now),
       connection_(connection),
       caller_(std::move(caller)),
+      active_at_(now),
       subprotocol_(subprotocol),
       deflate_(deflate) {
   if (deflate_) socket_.allow_compression(context_.inflater);
@@ -58,12 +62,27 @@ void WsSession::on_end(TimePoint now) {
 }
 
 void WsSession::on_time(TimePoint now) {
+  if (now >= idle_at()) {
+    context_.counters.count_limit(Limit::idle);
+    socket_.close(wire::CloseCode::going_away,
+                  fmt::format("idle: no stream and no message but pings for {} ms",
+                              to_ms(context_.config.limits.idle_timeout)),
+                  now);
+  }
   socket_.on_time(now);
   take_messages(now);
 }
 
+// When the connection has been of no use for too long. A peer that is behind is not idle.
+TimePoint WsSession::idle_at() const {
+  const Duration timeout = context_.config.limits.idle_timeout;
+  const bool idle = readers_.empty() && cancelling_.empty() && answers_.empty() && !blocked_ &&
+                    socket_.may_send_data();
+  return timeout > Duration::zero() && idle ? active_at_ + timeout : kNever;
+}
+
 TimePoint WsSession::deadline() const {
-  TimePoint earliest = socket_.deadline();
+  TimePoint earliest = std::min(socket_.deadline(), idle_at());
   if (blocked_) return earliest;  // Nothing is rendered until it is not.
   for (const Reader& reader : readers_) {
     if (reader.merge > Duration::zero() && reader.has_news()) {
@@ -113,23 +132,29 @@ void WsSession::take_messages(TimePoint now) {
   while (const auto event = socket_.next()) {
     if (const auto* message = std::get_if<wire::WsMessage>(&*event)) {
       context_.counters.messages_received.add();
-      on_message(*message);
+      on_message(*message, now);
     } else {
-      dropped_ = std::get<wire::WsClosed>(*event).code ==
-                 static_cast<std::uint16_t>(wire::CloseCode::abnormal);
-      on_gone();
+      on_closed(std::get<wire::WsClosed>(*event));
     }
   }
   close_if_drained(now);
 }
 
-void WsSession::on_message(const wire::WsMessage& message) {
+void WsSession::on_closed(const wire::WsClosed& closed) {
+  if (closed.reason == wire::kTooManyPings) context_.counters.count_limit(Limit::pings);
+  if (closed.reason == wire::kNotInTime) context_.counters.count_limit(Limit::arrival);
+  dropped_ = closed.code == static_cast<std::uint16_t>(wire::CloseCode::abnormal);
+  on_gone();
+}
+
+void WsSession::on_message(const wire::WsMessage& message, TimePoint now) {
   if (message.kind == wire::WsMessage::Kind::binary) {
     return api::append_error(answers_, "", std::nullopt,
                              {.code = ErrorCode::protocol_error,
                               .message = "clients send text messages; this one is binary"});
   }
   api::ClientMessage parsed = api::parse_client_message(message.text(), subprotocol_);
+  if (!std::holds_alternative<api::Ping>(parsed)) active_at_ = now;
   std::visit([this](auto& body) { on(body); }, parsed);
 }
 
@@ -248,6 +273,7 @@ std::optional<Problem> WsSession::ask_cancel(std::string id, StreamId stream) {
 }
 
 void WsSession::on(const api::Ping& ping) {
+  if (!socket_.count_ping()) return;
   api::append_pong(answers_, ping, io::wall_now());
 }
 
@@ -280,7 +306,8 @@ const WsSession::Finished* WsSession::find_finished(std::string_view id) const {
 
 // Answers of the core. A reader that is not there was given up meanwhile.
 
-void WsSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint) {
+void WsSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) {
+  active_at_ = now;
   if (auto* accepted = std::get_if<core::Accepted>(&body)) {
     if (const auto reader = find(request); reader != readers_.end()) {
       on_accepted(*reader, *accepted);
@@ -407,6 +434,7 @@ void WsSession::take_back(const Rendering::Frame& frame) {
 }
 
 void WsSession::on_sent(TimePoint now) {
+  if (!readers_.empty()) active_at_ = now;
   std::erase_if(readers_, [this](Reader& reader) {
     if (reader.cursor.done) finish(reader);
     return reader.cursor.done;

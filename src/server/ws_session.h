@@ -77,7 +77,9 @@ class WsSession final : public Session {
   };
 
   void take_messages(TimePoint now);
-  void on_message(const wire::WsMessage& message);
+  void on_message(const wire::WsMessage& message, TimePoint now);
+  void on_closed(const wire::WsClosed& closed);
+  TimePoint idle_at() const;
   void on(api::InferRequest& request);
   void on(api::ResumeRequest& request);
   void on(const api::AckRequest& request);
@@ -110,6 +112,7 @@ class WsSession final : public Session {
   std::vector<Cancelling> cancelling_;
   std::vector<Finished> finished_;  // The last ones, in the order of their ends.
   std::string answers_;             // Whole frames.
+  TimePoint active_at_;             // Something other than pings was last of interest.
   std::uint32_t requests_ = 0;
   std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
   api::Subprotocol subprotocol_;

@@ -97,7 +97,7 @@ void WsConnection::on_time(TimePoint now) {
     return;
   }
   if (now >= finish_by()) {
-    return refuse(CloseCode::policy, "message not finished in time");
+    return refuse(CloseCode::policy, kNotInTime);
   }
   if (blocked_) return;
   if (now >= heard_at_ + limits_->dead_after) {
@@ -280,16 +280,18 @@ std::optional<WsEvent> WsConnection::message(WsMessage::Kind kind, Bytes payload
 
 std::optional<WsEvent> WsConnection::on_control(Opcode opcode, Bytes payload) {
   if (opcode == Opcode::close) return on_close(payload);
+  if (count_ping() && opcode == Opcode::ping && phase_ == Phase::open) queue_pong(payload);
+  return std::nullopt;
+}
+
+bool WsConnection::count_ping() {
   if (now_ >= window_began_at_ + limits_->controls_window) {
     window_began_at_ = now_;
     controls_ = 0;
   }
-  if (++controls_ > limits_->controls_max) {
-    refuse(CloseCode::policy, "too many control frames");
-  } else if (opcode == Opcode::ping && phase_ == Phase::open) {
-    queue_pong(payload);
-  }
-  return std::nullopt;
+  if (++controls_ <= limits_->controls_max) return true;
+  refuse(CloseCode::policy, kTooManyPings);
+  return false;
 }
 
 std::optional<WsEvent> WsConnection::on_close(Bytes payload) {

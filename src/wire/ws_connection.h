@@ -21,13 +21,17 @@ namespace seedance::wire {
 struct WsLimits {
   std::size_t message_bytes_max = std::size_t{1} << 20;
   std::uint32_t fragments_max = 1024;                   // Of one message, empty ones too.
-  std::uint32_t controls_max = 512;                     // Pings and pongs received ...
-  Duration controls_window = std::chrono::seconds{15};  // ... in such a time.
+  std::uint32_t controls_max = 100;                     // Pings and pongs received ...
+  Duration controls_window = std::chrono::seconds{1};   // ... in such a time.
   Duration message_timeout = std::chrono::seconds{60};  // From a message's first byte to its last.
   Duration ping_after = std::chrono::seconds{15};       // Nothing received for so long.
   Duration dead_after = std::chrono::seconds{30};       // Likewise.
   Duration close_timeout = std::chrono::seconds{5};     // From our Close to the end.
 };
+
+// Reasons of a Close that owners tell apart.
+inline constexpr const char* kTooManyPings = "too many pings in a second";
+inline constexpr const char* kNotInTime = "message not finished in time";
 
 enum class WsRole : std::uint8_t { server, client };
 
@@ -92,6 +96,10 @@ class WsConnection {
   void on_unblocked(TimePoint now);
 
   void on_time(TimePoint now);
+
+  // The last message was a ping of the owner's protocol, which counts among the control
+  // frames. False when they are too many: the peer is refused.
+  bool count_ping();
 
   // Begins the closing handshake; does nothing when it has begun. `code` is one
   // that may be sent; `reason` is cut to what a Close frame holds.

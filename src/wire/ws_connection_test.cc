@@ -228,7 +228,9 @@ TEST(WsConnection, AnswersEveryPingWhileThatIsLittle) {
 
 // RFC 6455 section 5.5.3 allows it.
 TEST(WsConnection, AnswersTheLatestOfTooManyPings) {
-  Server server;
+  WsLimits limits;
+  limits.controls_max = 1000;
+  Server server{limits};
   for (int i = 0; i < 300; ++i) feed(server, frame(Opcode::ping, std::to_string(i)));
   const std::string pongs = flush(server);
   EXPECT_LE(pongs.size(), 256U);
@@ -272,7 +274,17 @@ TEST(WsConnection, RefusesAFloodOfControlFrames) {
   const TimePoint later = kStart + limits.controls_window;
   for (int i = 0; i < 10; ++i) EXPECT_EQ(feed(server, frame(Opcode::pong, ""), later), Events{});
   EXPECT_EQ(feed(server, frame(Opcode::pong, ""), later),
-            Events{"closed 1008 too many control frames"});
+            Events{"closed 1008 too many pings in a second"});
+}
+
+TEST(WsConnection, CountsPingsOfItsOwnersProtocolAmongThem) {
+  WsLimits limits;
+  limits.controls_max = 2;
+  Server server{limits};
+  EXPECT_EQ(feed(server, frame(Opcode::text, "a") + frame(Opcode::ping, "")), Events{"text a"});
+  EXPECT_TRUE(server.count_ping());
+  EXPECT_FALSE(server.count_ping());
+  EXPECT_EQ(drain(server), Events{"closed 1008 too many pings in a second"});
 }
 
 TEST(WsConnection, EchoesACloseAndIsFinishedWhenThatIsSent) {

@@ -95,9 +95,9 @@ class Pings(Case):
 
     def test_c8_of_a_flood_some_are_answered_and_the_last(self):
         client = self.client()
-        client.send(b"".join(frame(PING, b"%d" % i) for i in range(500)))
+        client.send(b"".join(frame(PING, b"%d" % i) for i in range(90)))
         seen = [client.frame()]
-        while seen[-1].payload != b"499":
+        while seen[-1].payload != b"89":
             seen.append(client.frame())
         self.assertEqual([one.opcode for one in seen], [PONG] * len(seen))
         numbers = [int(one.payload) for one in seen]
@@ -105,7 +105,7 @@ class Pings(Case):
 
     def test_c8_a_greater_flood_is_refused(self):
         client = self.client()
-        client.send(frame(PING) * 600)
+        client.send(frame(PING) * 120)
         while (last := client.frame()).opcode == PONG:
             pass
         self.assertEqual((last.opcode, last.payload[:2]), (CLOSE, close_payload(1008)))
