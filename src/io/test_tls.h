@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -106,6 +107,10 @@ class TestTls {
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_load_verify_file(context_.get(), options.trusts->certificate_file().c_str());
     SSL_CTX_set_max_proto_version(context_.get(), options.version_max);
+    if (options.version_max < TLS1_2_VERSION) {  // Whatever the system's rules are.
+      SSL_CTX_set_min_proto_version(context_.get(), TLS1_VERSION);
+      SSL_CTX_set_cipher_list(context_.get(), "ALL:@SECLEVEL=0");
+    }
     if (options.shows != nullptr) {
       SSL_CTX_use_certificate_file(context_.get(), options.shows->certificate.c_str(),
                                    SSL_FILETYPE_PEM);
@@ -123,7 +128,14 @@ class TestTls {
   }
 
   // Whether the handshake was successful, as far as a client can tell.
-  bool connect() { return SSL_connect(ssl_.get()) == 1; }
+  bool connect() {
+    const bool done = SSL_connect(ssl_.get()) == 1;
+    error_ = done ? 0 : ERR_peek_error();
+    return done;
+  }
+
+  // Why connect() failed, as OpenSSL has it.
+  unsigned long error() const { return error_; }
 
   bool send(std::string_view bytes) {
     std::size_t sent = 0;
@@ -139,6 +151,19 @@ class TestTls {
     return out;
   }
 
+  // From here on, what it sends is kept here.
+  void hold() { SSL_set0_wbio(ssl_.get(), BIO_new(BIO_s_mem())); }
+  std::string_view held() {
+    char* bytes = nullptr;
+    const long size = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &bytes);
+    return {bytes, static_cast<std::size_t>(size)};
+  }
+
+  // A record that brings no data (RFC 8446 section 4.6.3).
+  bool update_keys(int answer = SSL_KEY_UPDATE_NOT_REQUESTED) {
+    return SSL_key_update(ssl_.get(), answer) == 1 && SSL_do_handshake(ssl_.get()) == 1;
+  }
+
   bool was_told_the_end() const {
     return (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0;
   }
@@ -152,6 +177,7 @@ class TestTls {
 
   std::unique_ptr<SSL_CTX, Free> context_;
   std::unique_ptr<SSL, Free> ssl_;
+  unsigned long error_ = 0;
 };
 
 }  // namespace seedance::io

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
+#include <set>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -21,6 +23,9 @@ using Flow = Moved::Flow;
 constexpr std::size_t kRecordBytes = 16384;  // RFC 8446 section 5.1.
 // What a peer that reads nothing can make us answer (KeyUpdate) is no more than this.
 constexpr std::size_t kBacklogBytesMax = std::size_t{256} << 10;
+constexpr std::size_t kRecordExtra = 256 + 5;  // RFC 8446 section 5.2, with its head.
+// Records in a row that bring nothing (KeyUpdate): each costs us more than its sender.
+constexpr int kIdleRecordsMax = 32;
 constexpr std::size_t kTicketKeyBytes = 80;
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";  // Of TLS 1.2.
 constexpr std::array<unsigned char, 9> kAlpn{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -61,6 +66,48 @@ Result<void> load_client_ca(SSL_CTX* context, const TlsOptions& options) {
   return {};
 }
 
+WallTime expiry_of(const X509* certificate) {
+  std::tm when{};
+  ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &when);
+  return WallTime{std::chrono::seconds{timegm(&when)}};
+}
+
+// Resumed, nobody looks at the client's certificate again: so it must still be valid.
+SSL_TICKET_RETURN on_ticket(SSL*, SSL_SESSION* session, const unsigned char*, std::size_t,
+                            SSL_TICKET_STATUS status, void* clock) {
+  if (status == SSL_TICKET_EMPTY || status == SSL_TICKET_NO_DECRYPT) {
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  }
+  const WallTime now = reinterpret_cast<WallTime (*)()>(clock)();
+  const X509* const certificate = SSL_SESSION_get0_peer(session);
+  if (certificate != nullptr && now > expiry_of(certificate)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+// The certificates of who signs those of clients.
+std::set<std::string> authorities_of(SSL_CTX* context) {
+  std::set<std::string> out;
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  X509_STORE_lock(store);
+  const STACK_OF(X509_OBJECT)* const objects = X509_STORE_get0_objects(store);
+  for (int i = 0; i < sk_X509_OBJECT_num(objects); ++i) {
+    const X509* const one = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(objects, i));
+    if (one == nullptr) continue;
+    unsigned char* bytes = nullptr;
+    const int size = i2d_X509(one, &bytes);
+    if (size > 0) out.emplace(reinterpret_cast<char*>(bytes), static_cast<std::size_t>(size));
+    OPENSSL_free(bytes);
+  }
+  X509_STORE_unlock(store);
+  return out;
+}
+
+// A session that one of them let in, the other would let in too.
+bool admit_the_same(SSL_CTX* a, SSL_CTX* b) {
+  return SSL_CTX_get_verify_mode(a) == SSL_CTX_get_verify_mode(b) &&
+         authorities_of(a) == authorities_of(b);
+}
+
 }  // namespace
 
 void TlsContext::Free::operator()(SSL_CTX* context) const {
@@ -78,11 +125,14 @@ Result<TlsContext> TlsContext::open(const TlsOptions& options, const TlsContext*
   if (auto loaded = load_client_ca(out.context_.get(), options); !loaded) {
     return std::unexpected(loaded.error());
   }
+  SSL_CTX_set_session_ticket_cb(out.context_.get(), nullptr, on_ticket,
+                                reinterpret_cast<void*>(options.clock));
   if (before != nullptr) out.take_ticket_keys(*before);
   return out;
 }
 
 void TlsContext::take_ticket_keys(const TlsContext& before) {
+  if (!admit_the_same(context_.get(), before.context_.get())) return;
   std::array<unsigned char, kTicketKeyBytes> keys{};
   if (SSL_CTX_get_tlsext_ticket_keys(before.context_.get(), keys.data(), keys.size()) == 1) {
     SSL_CTX_set_tlsext_ticket_keys(context_.get(), keys.data(), keys.size());
@@ -91,16 +141,20 @@ void TlsContext::take_ticket_keys(const TlsContext& before) {
 }
 
 WallTime TlsContext::expires() const {
-  std::tm when{};
-  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(context_.get())), &when);
-  return WallTime{std::chrono::seconds{timegm(&when)}};
+  return expiry_of(SSL_CTX_get0_certificate(context_.get()));
 }
 
 struct TlsStream::Transport {
   static int read(BIO* bio, char* into, std::size_t size, std::size_t* got) {
-    const auto& stream = *static_cast<TlsStream*>(BIO_get_data(bio));
+    auto& stream = *static_cast<TlsStream*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
-    const Moved moved = io::receive(stream.socket_, std::as_writable_bytes(std::span{into, size}));
+    Moved moved{.flow = Flow::blocked};
+    if (stream.allowance_ > 0) {
+      const std::span room{into, std::min(size, stream.allowance_)};
+      moved = io::receive(stream.socket_, std::as_writable_bytes(room));
+      stream.allowance_ -= moved.bytes;
+      stream.dry_ = moved.bytes == 0;
+    }
     *got = moved.bytes;
     if (moved.bytes > 0) return 1;
     if (moved.flow == Flow::blocked) BIO_set_retry_read(bio);
@@ -160,6 +214,8 @@ TlsStream::TlsStream(const TlsClient& client, const std::string& host, const Fd&
 void TlsStream::attach() {
   BIO* bio = Transport::bio_of(*this);
   SSL_set_bio(ssl_.get(), bio, bio);
+  // Else one call would read all the records that bring no data.
+  SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);
 }
 
 TlsStream::~TlsStream() = default;
@@ -177,17 +233,26 @@ Moved::Flow TlsStream::flow_after(int result) {
 
 Moved TlsStream::receive(std::span<std::byte> into) {
   Moved moved;
+  allowance_ = into.size() + kRecordBytes + kRecordExtra;
   while (moved.bytes < into.size() && !broken_) {
     ERR_clear_error();
+    dry_ = false;
     std::size_t got = 0;
     const auto room = into.subspan(moved.bytes);
     const int result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &got);
-    if (result != 1) {
-      moved.flow = flow_after(result);
+    moved.bytes += got;
+    if (result == 1) {
+      idle_records_ = 0;
+      heard_ = true;
+      continue;
+    }
+    const Flow flow = flow_after(result);
+    if (flow != Flow::blocked || dry_) {
+      moved.flow = flow;
       return moved;
     }
-    moved.bytes += got;
-    heard_ = true;
+    if (allowance_ == 0) return moved;
+    broken_ = ++idle_records_ > kIdleRecordsMax;
   }
   if (broken_) moved.flow = Flow::closed;
   return moved;

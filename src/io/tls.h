@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "io/clock.h"
 #include "io/fd.h"
 #include "io/socket.h"
 #include "io/tls_client.h"
@@ -22,7 +23,8 @@ struct TlsOptions {
   std::string certificate_file;  // PEM: the server's own, then those that lead to a root.
   std::string key_file;          // PEM, without a passphrase.
   std::string client_ca_file;  // PEM: who signs certificates of clients; empty = none is asked for.
-  bool client_required = false;  // No connection without such a certificate.
+  bool client_required = false;    // No connection without such a certificate.
+  WallTime (*clock)() = wall_now;  // When a client's certificate has expired.
 
   friend bool operator==(const TlsOptions&, const TlsOptions&) = default;
 };
@@ -32,8 +34,9 @@ struct TlsOptions {
 // it; connections that it began outlive it.
 class TlsContext {
  public:
-  // `before`: whose sessions can be taken up again here too. Errors (invalid) name the
-  // file and what is wrong with it.
+  // `before`: whose sessions can be taken up again here too, where the rules for clients
+  // and their authorities are the same. Errors (invalid) name the file and what is wrong
+  // with it.
   static Result<TlsContext> open(const TlsOptions& options, const TlsContext* before = nullptr);
 
   // When the certificate does.
@@ -69,7 +72,8 @@ class TlsStream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // As io::receive().
+  // As io::receive(), but `open` may come with less than was offered: more may wait, and
+  // others should have their turn before it is read.
   Moved receive(std::span<std::byte> into);
 
   // As io::send(), but `blocked` may come with all bytes taken: the last record of
@@ -99,7 +103,10 @@ class TlsStream {
   Moved::Flow flow_after(int result);
 
   const Fd& socket_;
-  std::string backlog_;  // Encrypted; the socket did not take it yet.
+  std::string backlog_;        // Encrypted; the socket did not take it yet.
+  std::size_t allowance_ = 0;  // What one call may still take from the socket.
+  int idle_records_ = 0;       // In a row, that brought no data.
+  bool dry_ = false;           // The socket had nothing more.
   bool broken_ = false;
   bool heard_ = false;
   unsigned long error_ = 0;  // OpenSSL's first.

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -45,15 +47,25 @@ class Talk {
     stream_ = std::make_unique<TlsStream>(context, ours_);
   }
 
-  // The client asks "a" and hears "b". What the server receives until then, or
-  // until the connection breaks.
-  std::string run(const TestTls::Options& options) {
+  // The client asks "a", hears "b", and acts. What the server receives until it is
+  // done, or until the connection breaks.
+  std::string run(const TestTls::Options& options, const std::function<void(TestTls&)>& act = {}) {
     client_ = std::make_unique<TestTls>(theirs_, options);
-    const std::jthread thread{[this] {
+    const std::jthread thread{[&] {
       if (client_->connect() && client_->send("a")) heard_ = client_->read();
+      if (act && heard_ == "b") act(*client_);
       shutdown(theirs_.get(), SHUT_WR);
     }};
     return serve();
+  }
+
+  // To the server, all at once.
+  void deliver(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(theirs_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count <= 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
   }
 
   std::string serve() {
@@ -63,8 +75,9 @@ class Talk {
     std::array<std::byte, 100> buffer;
     for (;;) {
       const Moved moved = stream_->receive(buffer);
+      if (moved.bytes > 0 && got.empty()) EXPECT_EQ(stream_->send("b").bytes, 1U);
       got += as_text(Bytes{buffer}.first(moved.bytes));
-      if (moved.bytes > 0) EXPECT_EQ(stream_->send("b").bytes, 1U);
+      if (moved.flow == Moved::Flow::open && moved.bytes < buffer.size()) ++cut_short_;
       if (moved.bytes > 0) peer_ = stream_->peer();
       if (moved.flow == Moved::Flow::closed) break;
       if (moved.flow == Moved::Flow::blocked) poller->wait(kNever);
@@ -78,6 +91,7 @@ class Talk {
   const std::string& heard() const { return heard_; }
   const std::optional<PeerCertificate>& peer() const { return peer_; }
   const Fd& other_end() const { return theirs_; }
+  int cut_short() const { return cut_short_; }
 
  private:
   Fd ours_;
@@ -85,6 +99,7 @@ class Talk {
   std::unique_ptr<TlsStream> stream_;
   std::unique_ptr<TestTls> client_;
   std::string heard_;
+  int cut_short_ = 0;  // Calls that gave up their turn.
   std::optional<PeerCertificate> peer_;
 };
 
@@ -99,6 +114,78 @@ TEST(TlsStream, SpeaksBothVersions) {
   }
   Talk old{context};
   EXPECT_EQ(old.run({.trusts = &authority, .version_max = TLS1_1_VERSION}), "");
+  EXPECT_EQ(ERR_GET_REASON(old.client().error()), SSL_R_TLSV1_ALERT_PROTOCOL_VERSION);
+}
+
+TEST(TlsStream, DoesNotNegotiateAgain) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk talk{context};
+  bool again = true;
+  EXPECT_EQ(talk.run({.trusts = &authority, .version_max = TLS1_2_VERSION},
+                     [&](TestTls& client) {
+                       SSL_renegotiate(client.get());
+                       again = SSL_do_handshake(client.get()) == 1;
+                     }),
+            "a");
+  EXPECT_FALSE(again);
+}
+
+TEST(TlsStream, GivesUpItsTurnOverRecordsWithoutData) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk talk{context};
+  const std::string got = talk.run({.trusts = &authority}, [&](TestTls& client) {
+    client.hold();
+    for (int i = 0; i < 60; ++i) {
+      for (int j = 0; j < 30; ++j) ASSERT_TRUE(client.update_keys());
+      ASSERT_TRUE(client.send("x"));
+    }
+    talk.deliver(client.held());
+  });
+  EXPECT_EQ(got, "a" + std::string(60, 'x'));
+  EXPECT_GT(talk.cut_short(), 0);
+}
+
+TEST(TlsStream, IsClosedToWhoSendsNothingButRecordsWithoutData) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk talk{context};
+  const std::string got = talk.run({.trusts = &authority}, [&](TestTls& client) {
+    client.hold();
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.update_keys());
+    ASSERT_TRUE(client.send("x"));
+    talk.deliver(client.held());
+  });
+  EXPECT_EQ(got, "a");
+}
+
+// Each of its records asks for an answer.
+TEST(TlsStream, KeepsNoMoreThanSoMuchForWhoReadsNothing) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk talk{context};
+  constexpr std::size_t kRecords = 15'000;
+  const std::string got = talk.run({.trusts = &authority}, [&](TestTls& client) {
+    client.hold();
+    for (std::size_t i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(client.update_keys(SSL_KEY_UPDATE_REQUESTED));
+      ASSERT_TRUE(client.send("x"));
+    }
+    talk.deliver(client.held());
+  });
+  EXPECT_GT(got.size(), 1000U);
+  EXPECT_LT(got.size(), kRecords);
+}
+
+TEST(TlsStream, MindsNoErrorThatSomebodyElseLeftBehind) {
+  const TestAuthority authority;
+  const TlsContext context = open_context(options_of(authority.issue("server")));
+  Talk talk{context};
+  ERR_raise(ERR_LIB_USER, 1);
+  std::array<std::byte, 10> buffer;
+  EXPECT_EQ(talk.stream().receive(buffer).flow, Moved::Flow::blocked);
+  EXPECT_EQ(talk.run({.trusts = &authority}), "a");
 }
 
 TEST(TlsStream, OffersHttpAndNothingElse) {
@@ -127,6 +214,56 @@ TEST(TlsStream, TakesASessionUpAgainAlsoAfterAReload) {
   EXPECT_EQ(third.run({.trusts = &authority, .session = session}), "a");
   EXPECT_EQ(SSL_session_reused(third.client().get()), 0);
   SSL_SESSION_free(session);
+}
+
+// One that connects with the session of another.
+bool is_resumed(const TlsContext& first, const TlsContext& second, const TestTls::Options& client) {
+  Talk before{first};
+  EXPECT_EQ(before.run(client), "a");
+  TestTls::Options again = client;
+  again.session = SSL_get1_session(before.client().get());
+  Talk after{second};
+  (void)after.run(again);
+  SSL_SESSION_free(again.session);
+  return SSL_session_reused(after.client().get()) == 1;
+}
+
+TEST(TlsStream, TakesNoSessionUpAgainWhenOtherClientsAreLetIn) {
+  const TestAuthority authority;
+  const TestAuthority clients{"Clients"};
+  const TestAuthority others{"Clients"};
+  TlsOptions options = options_of(authority.issue("server"));
+  options.client_ca_file = clients.certificate_file();
+  const TlsContext context = open_context(options);
+  const auto phone = clients.issue("phone");
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const TestTls::Options client{.trusts = &authority, .shows = &phone, .version_max = version};
+    EXPECT_TRUE(is_resumed(context, open_context(options, &context), client));
+    TlsOptions required = options;
+    required.client_required = true;
+    EXPECT_FALSE(is_resumed(context, open_context(required, &context), client));
+    TlsOptions other = options;
+    other.client_ca_file = others.certificate_file();
+    EXPECT_FALSE(is_resumed(context, open_context(other, &context), client));
+  }
+}
+
+TEST(TlsStream, TakesNoSessionUpAgainWhenTheClientsCertificateHasExpired) {
+  const TestAuthority authority;
+  const TestAuthority clients{"Clients"};
+  TlsOptions options = options_of(authority.issue("server"));
+  options.client_ca_file = clients.certificate_file();
+  const TlsContext context = open_context(options);
+  options.clock = [] { return wall_now() + std::chrono::hours{36}; };
+  const TlsContext later = open_context(options, &context);
+  const auto old = clients.issue("old", 1);
+  const auto phone = clients.issue("phone", 2);
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const TestTls::Options shows_old{.trusts = &authority, .shows = &old, .version_max = version};
+    EXPECT_FALSE(is_resumed(context, later, shows_old));
+    const TestTls::Options client{.trusts = &authority, .shows = &phone, .version_max = version};
+    EXPECT_TRUE(is_resumed(context, later, client));
+  }
 }
 
 TEST(TlsStream, KnowsAClientByItsCertificate) {
