@@ -81,8 +81,6 @@ void Connection::read(Scratch& scratch, TimePoint now) {
     to_read_ -= moved.bytes;
     // Much was read that is no data.
     if (moved.flow == Flow::open && moved.bytes < input.size()) to_read_ = 0;
-    // Much was read that is no data.
-    if (moved.flow == Flow::open && moved.bytes < input.size()) to_read_ = 0;
     if (moved.flow == Flow::closed) ended_ = true;
     if (handshake_by_ != kNever) on_handshake(now);
     if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
