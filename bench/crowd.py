@@ -153,7 +153,7 @@ class Reader:
             self.stream, self.epoch = message["stream"], message["epoch"]
         elif message["type"] == "INFER_CHUNK":
             if message["seq"] != self.next:
-                raise RuntimeError(f"{self.stream}: {message['seq']} came where {self.next} was due")
+                raise RuntimeError(f"{message['seq']} came where {self.next} was due")
             self.next += message["n"]
         else:
             raise RuntimeError(f"unexpected: {message}")

@@ -15,7 +15,7 @@ constexpr std::uint64_t kKeptShare = 2;
 
 void append_tokens(const stream::TokenLog& log, Offset from, Offset to, const auto& wall,
                    stream::Tokens& out) {
-  out = {};
+  out.clear();
   for (Offset at = from; at < to; at = at + 1) {
     out.ids.push_back(log.token(at));
     out.times.push_back(wall(log.time(at)));
