@@ -21,15 +21,18 @@ void Reload::run() {
   while (!asked_.compare_exchange_strong(heard, 0));
 }
 
+void Reload::refuse(const Error& why) {
+  steps_.failed();
+  steps_.say("reload: nothing changed: " + why.detail);
+}
+
 void Reload::reload() {
   const auto wanted = steps_.load();
-  if (!wanted) return steps_.say("reload: nothing changed: " + wanted.error().detail);
-  if (const auto sound = steps_.check(*wanted); !sound) {
-    return steps_.say("reload: nothing changed: " + sound.error().detail);
-  }
+  if (!wanted) return refuse(wanted.error());
+  if (const auto sound = steps_.check(*wanted); !sound) return refuse(sound.error());
   const config::Settings next = config::reloaded(running_, *wanted);
   const auto applied = steps_.apply(next);
-  if (!applied) return steps_.say("reload: nothing changed: " + applied.error().detail);
+  if (!applied) return refuse(applied.error());
   const auto taken = config::difference(running_, next);
   const auto left = config::difference(next, *wanted);
   running_ = next;

@@ -24,6 +24,7 @@ class Reload {
     // Gives what else it took over, of what the settings only name; empty = nothing.
     std::function<Result<std::string>(const config::Settings&)> apply;
     std::function<void(const std::string&)> say;
+    std::function<void()> failed = [] {};  // Nothing changed, for something is wrong.
   };
 
   // `running`: what the server was started with. The steps are called in another
@@ -36,6 +37,7 @@ class Reload {
  private:
   void run();
   void reload();
+  void refuse(const Error& why);
 
   config::Settings running_;  // Of the thread, while there is one.
   const Steps steps_;

@@ -25,7 +25,8 @@ class ReloadTest : public testing::Test {
                            if (outcome) applied_.push_back(settings);
                            return outcome;
                          },
-                     .say = [&](const std::string& line) { said.push_back(line); }}};
+                     .say = [&](const std::string& line) { said.push_back(line); },
+                     .failed = [&] { ++failed_; }}};
       reload.begin();
     }
     return said;
@@ -34,6 +35,7 @@ class ReloadTest : public testing::Test {
   config::Settings running_;
   Result<void> sound_;
   std::vector<config::Settings> applied_;
+  int failed_ = 0;
 };
 
 TEST_F(ReloadTest, TakesOverAndSaysWhatNeedsNoRestart) {
@@ -69,6 +71,7 @@ TEST_F(ReloadTest, ChangesNothingWhereSomethingIsWrong) {
   EXPECT_THAT(reload(wanted),
               ElementsAre("reload: nothing changed: journal: \"nowhere\" is unknown"));
   EXPECT_THAT(applied_, ElementsAre());
+  EXPECT_EQ(failed_, 3);
 }
 
 TEST_F(ReloadTest, SaysWhatElseIsNew) {
@@ -77,6 +80,7 @@ TEST_F(ReloadTest, SaysWhatElseIsNew) {
 
 TEST_F(ReloadTest, SaysSoWhereNothingIsNew) {
   EXPECT_THAT(reload(config::Settings{}), ElementsAre("reload: nothing changed"));
+  EXPECT_EQ(failed_, 0);
 }
 
 TEST_F(ReloadTest, ComparesWithWhatTheLastReloadLeft) {

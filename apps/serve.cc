@@ -189,7 +189,8 @@ int serve(server::Server& server, const Running& running) {
          return {};
        },
        .apply = [&](const config::Settings& settings) { return apply(server, settings, running); },
-       .say = say}};
+       .say = say,
+       .failed = [&] { server.note_failed_reload(); }}};
   std::jthread digesting;
   const auto on_ready = [&](const server::ReadyReport& report) {
     was_ready = true;

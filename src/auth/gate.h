@@ -1,6 +1,7 @@
 // Who may come in.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -43,11 +44,16 @@ class Gate {
   // Who comes in with this key or token. `now` is what tokens are checked against.
   std::expected<Principal, Refusal> admit(std::string_view credential, WallTime now) const;
 
+  // Whether whoever came in so, by this gate or the one before it, would come in now as
+  // the same one: the key is there and has that tenant and role, the token holds.
+  bool still_admits(const Principal& principal, WallTime now) const;
+
  private:
   bool closed_;
   bool certificates_;
   KeyTable keys_;
   std::optional<TokenRules> tokens_;
+  std::uint64_t token_mark_ = 0;
 };
 
 }  // namespace seedance::auth

@@ -74,5 +74,56 @@ TEST(Gate, TakesTokensBesideKeys) {
   EXPECT_TRUE((Gate{{.tokens = tokens()}}.closed()));
 }
 
+Principal come_in(const Gate& gate, std::string_view credential) {
+  return gate.admit(credential, kNow).value();
+}
+
+TEST(Gate, KnowsWhoseKeyIsNoMore) {
+  const Gate before{{.plain_keys = {"sesame"},
+                     .keys = std::vector{entry("a", "k1"), entry("b", "k2"), entry("c", "k3")}}};
+  KeyEntry admin = entry("b", "k2");
+  admin.role = Role::admin;
+  KeyEntry moved = entry("c", "k3");
+  moved.tenant = "other";
+  for (const char* key : {"sesame", "k1", "k2", "k3"}) {
+    EXPECT_TRUE(before.still_admits(come_in(before, key), kNow)) << key;
+  }
+  const Gate after{{.keys = std::vector{entry("renamed", "k1"), admin, moved}}};
+  EXPECT_TRUE(after.still_admits(come_in(before, "k1"), kNow)) << "a name is for people";
+  EXPECT_FALSE(after.still_admits(come_in(before, "k2"), kNow)) << "another role";
+  EXPECT_FALSE(after.still_admits(come_in(before, "k3"), kNow)) << "another tenant";
+  EXPECT_FALSE(after.still_admits(come_in(before, "sesame"), kNow));
+  const Gate again{{.keys = std::vector{entry("a", "another secret")}}};
+  EXPECT_FALSE(again.still_admits(come_in(before, "k1"), kNow)) << "another key of that name";
+  EXPECT_TRUE(Gate{}.still_admits(come_in(before, "k1"), kNow));
+}
+
+TEST(Gate, KnowsWhoCameInUnasked) {
+  EXPECT_TRUE(Gate{}.still_admits(anybody(), kNow));
+  const Gate closed{{.plain_keys = {"sesame"}}};
+  EXPECT_FALSE(closed.still_admits(anybody(), kNow)) << "nobody asked him for a key then";
+}
+
+TEST(Gate, KnowsWhoseTokenHoldsNoMore) {
+  const Gate gate{{.tokens = tokens()}};
+  const Principal who = come_in(gate, hs256_token(kClaims));
+  EXPECT_EQ(who.until, kNow + std::chrono::seconds{600} + kTokenLeeway);
+  EXPECT_TRUE(Gate{{.tokens = tokens()}}.still_admits(who, who.until - Duration{1}));
+  EXPECT_FALSE(gate.still_admits(who, who.until));
+  TokenRules other = tokens();
+  other.issuer = "elsewhere";
+  EXPECT_FALSE(Gate{{.tokens = other}}.still_admits(who, kNow));
+  EXPECT_FALSE((Gate{{.plain_keys = {"sesame"}}}.still_admits(who, kNow)));
+  const Principal for_ever = come_in(gate, hs256_token(R"({"sub":"acme","exp":1e300})"));
+  EXPECT_EQ(for_ever.until, WallTime::max());
+}
+
+TEST(Gate, KnowsWhetherCertificatesStillCount) {
+  const Gate gate{{.certificates = true}};
+  const Principal who = gate.admit_certificate("acme").value();
+  EXPECT_TRUE(gate.still_admits(who, kNow));
+  EXPECT_FALSE((Gate{{.plain_keys = {"sesame"}}}.still_admits(who, kNow)));
+}
+
 }  // namespace
 }  // namespace seedance::auth

@@ -119,19 +119,28 @@ double seconds_of(auto duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-std::optional<Refusal> check_times(const json::object& claims, WallTime now) {
+// When the token holds no more.
+WallTime end_of(double expires) {
+  const double end = expires + seconds_of(kTokenLeeway);
+  if (end >= seconds_of(WallTime::duration::max())) return WallTime::max();
+  return WallTime{
+      std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>{end})};
+}
+
+// Gives when it holds no more.
+std::expected<WallTime, Refusal> check_times(const json::object& claims, WallTime now) {
   const double today = seconds_of(now.time_since_epoch());
   const double leeway = seconds_of(kTokenLeeway);
   const json::value* expires = claims.if_contains("exp");
   const auto end = expires == nullptr ? std::nullopt : seconds_of(*expires);
-  if (!end) return Refusal::token_malformed;
-  if (today >= *end + leeway) return Refusal::token_expired;
+  if (!end) return std::unexpected(Refusal::token_malformed);
+  if (today >= *end + leeway) return std::unexpected(Refusal::token_expired);
   const json::value* not_before = claims.if_contains("nbf");
-  if (not_before == nullptr) return std::nullopt;
+  if (not_before == nullptr) return end_of(*end);
   const auto begin = seconds_of(*not_before);
-  if (!begin) return Refusal::token_malformed;
-  if (today + leeway < *begin) return Refusal::token_not_yet;
-  return std::nullopt;
+  if (!begin) return std::unexpected(Refusal::token_malformed);
+  if (today + leeway < *begin) return std::unexpected(Refusal::token_not_yet);
+  return end_of(*end);
 }
 
 // A token is for one audience, or for any of several.
@@ -145,12 +154,14 @@ bool is_for(const json::object& claims, std::string_view audience) {
   return value->is_array() ? std::ranges::any_of(value->get_array(), is_it) : is_it(*value);
 }
 
-std::expected<Principal, Refusal> principal_of(const json::object& claims) {
+std::expected<Principal, Refusal> principal_of(const json::object& claims, WallTime until) {
   const auto tenant = text_of(claims, claims.contains("tenant") ? "tenant" : "sub");
   if (!tenant || !is_name(*tenant)) return std::unexpected(Refusal::token_tenant);
   return Principal{.tenant = std::string{*tenant},
                    .role = text_of(claims, "role") == name(Role::admin) ? Role::admin : Role::user,
-                   .key = {}};
+                   .proof = Proof::token,
+                   .key = {},
+                   .until = until};
 }
 
 }  // namespace
@@ -202,12 +213,13 @@ std::expected<Principal, Refusal> check_token(const TokenRules& rules, std::stri
   if (!is_signed(rules.key, *parts)) return std::unexpected(Refusal::token_signature);
   const auto claims = object_of(parts->claims);
   if (!claims) return std::unexpected(Refusal::token_malformed);
-  if (const auto refusal = check_times(*claims, now)) return std::unexpected(*refusal);
+  const auto until = check_times(*claims, now);
+  if (!until) return std::unexpected(until.error());
   if (!is_for(*claims, rules.audience)) return std::unexpected(Refusal::token_audience);
   if (!rules.issuer.empty() && text_of(*claims, "iss") != rules.issuer) {
     return std::unexpected(Refusal::token_issuer);
   }
-  return principal_of(*claims);
+  return principal_of(*claims, *until);
 }
 
 }  // namespace seedance::auth

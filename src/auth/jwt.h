@@ -48,9 +48,9 @@ struct TokenRules {
 // Whether it has the three parts of a token, so that it is worth checking as one.
 bool looks_like_token(std::string_view text);
 
-// Who the token says it is, when the signature is right, `now` is between its
-// times, and it is for this audience and from this issuer. Tenant is the claim
-// "tenant", else "sub"; an admin has the claim "role": "admin".
+// Who the token says it is, and until when that holds, the leeway included, when the signature is
+// right, `now` is between its times, and it is for this audience and from this issuer. Tenant is
+// the claim "tenant", else "sub"; an admin has the claim "role": "admin".
 std::expected<Principal, Refusal> check_token(const TokenRules& rules, std::string_view token,
                                               WallTime now);
 

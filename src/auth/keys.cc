@@ -44,7 +44,15 @@ SecretHash KeyTable::blinded(const SecretHash& hash) const {
 }
 
 void KeyTable::add(const SecretHash& key, const Principal& principal) {
-  keys_.try_emplace(blinded(key), principal);
+  Principal known = principal;
+  known.proof = Proof::key;
+  known.mark = mark_of(key);
+  if (keys_.try_emplace(blinded(key), known).second) by_mark_.try_emplace(known.mark, known);
+}
+
+const Principal* KeyTable::find_mark(std::uint64_t mark) const {
+  const auto found = by_mark_.find(mark);
+  return found == by_mark_.end() ? nullptr : &found->second;
 }
 
 const Principal* KeyTable::find(std::string_view key) const {

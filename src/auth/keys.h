@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,9 @@ class KeyTable {
   // Null when no key is like that. Valid until the table changes.
   const Principal* find(std::string_view key) const;
 
+  // The one that came in by a key of this mark; null when the key is no more.
+  const Principal* find_mark(std::uint64_t mark) const;
+
   std::size_t size() const { return keys_.size(); }
 
  private:
@@ -43,6 +47,7 @@ class KeyTable {
 
   std::string blind_;
   std::unordered_map<SecretHash, Principal, FirstBytes, Same> keys_;
+  std::unordered_map<std::uint64_t, Principal> by_mark_;
 };
 
 // The token of an Authorization header (RFC 6750); empty when it has none.

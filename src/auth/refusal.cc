@@ -18,7 +18,8 @@ std::string_view name(Refusal refusal) {
                                                                "token_audience",
                                                                "token_issuer",
                                                                "token_tenant",
-                                                               "role"};
+                                                               "role",
+                                                               "revoked"};
   return kNames.at(static_cast<std::size_t>(refusal));
 }
 

@@ -22,9 +22,10 @@ enum class Refusal : std::uint8_t {
   token_issuer,
   token_tenant,  // It names none.
   role,          // Known, but no admin.
+  revoked,       // Came in, and would not now.
 };
 
-inline constexpr std::size_t kRefusalCount = 14;
+inline constexpr std::size_t kRefusalCount = 15;
 
 // As metrics and audit log have it: "wrong_key".
 std::string_view name(Refusal refusal);

@@ -4,6 +4,8 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
+#include <cstring>
+
 #include "base/check.h"
 
 namespace seedance::auth {
@@ -19,6 +21,12 @@ SecretHash hash_of(std::string_view secret) {
   SecretHash hash;
   SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), hash.data());
   return hash;
+}
+
+std::uint64_t mark_of(const SecretHash& hash) {
+  std::uint64_t mark = 0;
+  std::memcpy(&mark, hash.data(), sizeof(mark));
+  return mark;
 }
 
 bool same(const SecretHash& one, const SecretHash& other) {

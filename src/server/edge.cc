@@ -156,10 +156,13 @@ void Edge::on(FinishEdge& finish, TimePoint now) {
   });
 }
 
-void Edge::on(ReloadEdge& reload, TimePoint) {
+void Edge::on(ReloadEdge& reload, TimePoint now) {
   context_->config = *reload.config;
   context_->access = access_of(context_->config);
   context_->tls = std::move(reload.tls);
+  connections_.for_each([&](Connection& connection) {
+    if (connection.session().on_access(now)) list(connection);
+  });
 }
 
 // Over the rate, nobody is refused: who comes waits in the kernel's backlog.

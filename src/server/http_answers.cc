@@ -144,7 +144,9 @@ std::expected<auth::Principal, auth::Refusal> HttpSession::identify(
     if (ticket.empty()) ticket = auth::query_ticket(query_of(request));
     if (!ticket.empty()) {
       auto principal = context_.tickets ? context_.tickets->take(ticket, now) : std::nullopt;
-      if (!principal) return std::unexpected(auth::Refusal::wrong_ticket);
+      if (!principal || !gate.still_admits(*principal, io::wall_now())) {
+        return std::unexpected(auth::Refusal::wrong_ticket);
+      }
       return *std::move(principal);
     }
     key = auth::subprotocol_secret(offered, auth::kKeySubprotocol);

@@ -161,6 +161,11 @@ Result<void> Server::reload(ServerConfig config) {
   return {};
 }
 
+void Server::note_failed_reload() {
+  if (!audit_) return;
+  audit_->add({.time = io::wall_now(), .event = observe::AuditEvent::reload, .code = "failed"});
+}
+
 Result<void> Server::run(const OnReady& on_ready, const OnNotice& on_notice,
                          const OnReload& on_reload) {
   began_ = io::now();

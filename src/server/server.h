@@ -76,6 +76,8 @@ class Server {
   // in, how answers are sent, the limits of connections, drain_timeout. From any
   // thread, at any time. Error: as open(), and nothing changes.
   Result<void> reload(ServerConfig config);
+  // For the audit log: somebody asked for one, and nothing could be taken over. From any thread.
+  void note_failed_reload();
 
   // As a signal would. From any thread, also before run().
   void stop();

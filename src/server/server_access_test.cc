@@ -127,6 +127,44 @@ TEST(ServerTenants, DoNotShareIdempotencyKeys) {
   EXPECT_EQ(ask(kAcme), acme);
 }
 
+// The code and the reason of the Close that ends it.
+std::pair<int, std::string> closing(TestWebSocket& socket) {
+  for (;;) {
+    const TestWebSocket::Frame frame = socket.frame();
+    if (frame.opcode != wire::Opcode::close) continue;
+    if (frame.payload.size() < 2) return {};
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(frame.payload[at]); };
+    return {(byte(0) << 8) | byte(1), frame.payload.substr(2)};
+  }
+}
+
+TEST(ServerReload, ClosesWebSocketsOfARevokedKeyAndNoOthersAndTheirStreamsGoOn) {
+  TestServer server{std::string{kEndless}, guarded()};
+  TestWebSocket gone{server.port(), api::kJsonSubprotocol, 0, "key of a1"};
+  gone.send(kInfer);
+  const std::string stream{gone.message("ACCEPTED").at("stream").as_string().c_str()};
+  TestWebSocket idle{server.port(), api::kJsonSubprotocol, 0, "key of a1"};
+  TestWebSocket other{server.port(), api::kJsonSubprotocol, 0, "key of b1"};
+  const std::string ticket = ticket_of(server, kAcme);
+  ServerConfig config = scripted_config(std::string{kEndless});
+  config.gate = std::make_shared<const auth::Gate>(auth::GateRules{
+      .keys = std::vector{entry("b1", "other"), entry("ops", "acme", auth::Role::admin)}});
+  ASSERT_TRUE(server.server().reload(config));
+  for (TestWebSocket* socket : {&gone, &idle}) {
+    const auto [code, reason] = closing(*socket);
+    EXPECT_EQ(code, 1008);
+    EXPECT_THAT(reason, HasSubstr("may not come in any more"));
+  }
+  EXPECT_THAT(upgrade(server, "/ws/inference?ticket=" + ticket, ""), StartsWith("HTTP/1.1 401 "))
+      << "nor does the ticket that the key was changed for";
+  other.send(R"({"type":"PING","ts":1})");
+  (void)other.message("PONG");
+  TestWebSocket admin{server.port(), api::kJsonSubprotocol, 0, "key of ops"};
+  admin.send(fmt::format(R"({{"type":"RESUME","id":"r","stream":"{}","seq":0}})", stream));
+  EXPECT_EQ(admin.message("RESUMED").at("stream").as_string(), stream);
+  (void)admin.message("INFER_CHUNK");
+}
+
 TEST(ServerRoles, ShowMetricsToAdminsOnly) {
   const TestServer server{"rate=0", guarded()};
   const TestResponse refused = get(server, "/metrics", kAcme);
@@ -324,6 +362,7 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
     config = scripted_config(std::string{kEndless});
     config.gate = std::make_shared<const auth::Gate>(two_tenants());
     ASSERT_TRUE(server.server().reload(config));
+    server.server().note_failed_reload();
   }
   const std::string text = io::read_file(path).value();
   std::vector<std::string> lines;
@@ -358,6 +397,7 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
            "refuse acme user a1 metrics - 403 role",
            "refuse - - - models - 401 wrong_key",
            "reload - - - - - - ok",
+           "reload - - - - - - failed",
            "admin - - - - - - drain",
        }) {
     EXPECT_THAT(lines, Contains(line));

@@ -183,14 +183,16 @@ TEST(Server, AReloadChangesWhoMayComeInAndDropsNoStream) {
   ServerConfig config = scripted_config(std::string{kEndless});
   config.edges = 2;
   config.port = 0;
+  config.gate = key_gate({"sesame", "another"});
   TestServer server{config};
-  TestWebSocket socket{server.port()};
+  TestWebSocket socket{server.port(), api::kJsonSubprotocol, 0, "sesame"};
   socket.send(kInfer);
   socket.message("INFER_CHUNK");
   config.gate = key_gate({"sesame"});
   ASSERT_TRUE(server.server().reload(config));
   for (int in_a_row = 0; in_a_row < 4;) {  // On every edge.
-    const int status = TestClient{server.port()}.get("/v1/models").status;
+    const int status =
+        TestClient{server.port()}.get("/v1/models", "Authorization: Bearer another\r\n").status;
     in_a_row = status == 401 ? in_a_row + 1 : 0;
   }
   EXPECT_EQ(TestClient{server.port()}.get("/v1/models", "Authorization: Bearer sesame\r\n").status,

@@ -92,6 +92,10 @@ class Session {
   // The connection ends now, whatever runs here: says so if its protocol can.
   virtual void on_farewell(Farewell why, TimePoint now) = 0;
 
+  // Who may come in has changed. True when the session ends for it, and so has something
+  // to say.
+  virtual bool on_access(TimePoint /*now*/) { return false; }
+
   // Appends what is to be sent now, about `bytes_max` of it.
   virtual void render(Rendering& out, std::size_t bytes_max, TimePoint now) = 0;
   // Undoes the rendering of a frame, the last one first.

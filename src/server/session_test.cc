@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/clock.h"
 #include "server/test_session.h"
 #include "wire/deflate.h"
 
@@ -45,6 +46,57 @@ TEST_F(WsSessionTest, WhoGoesGivesItsStreamsUp) {
   const auto messages = told();
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(std::get<core::ReaderGone>(messages.front()).reader, reader_);
+}
+
+class WsTokenTest : public WsSessionTest {
+ protected:
+  static constexpr Duration kHolds = std::chrono::seconds{10};
+
+  WsTokenTest() {
+    const auth::TokenRules rules{.key = *auth::secret_key(std::string(32, 's'))};
+    context_.access.gate = std::make_shared<const auth::Gate>(auth::GateRules{.tokens = rules});
+  }
+
+  WsSession come_in() {
+    return WsSession{context_,
+                     kConnection,
+                     api::Subprotocol::json,
+                     kNow,
+                     {},
+                     {.principal = {.tenant = "acme",
+                                    .role = auth::Role::user,
+                                    .proof = auth::Proof::token,
+                                    .until = io::wall_now() + kHolds}}};
+  }
+};
+
+TEST_F(WsTokenTest, EndsItsConnectionWhenItExpiresAndNoStream) {
+  WsSession session = come_in();
+  EXPECT_LE(session.deadline(), kNow + kHolds);
+  session.on_time(kNow);
+  EXPECT_EQ(render(session, kNow), "");
+  std::string bytes;
+  wire::append_masked_frame(bytes, wire::Opcode::text, wire::Fin::yes,
+                            R"({"type":"INFER_REQ","id":"a","prompt":"x"})", {});
+  session.on_input(std::as_writable_bytes(std::span{bytes}), kNow);
+  accept(session);
+  session.on_time(kNow + kHolds);
+  EXPECT_EQ(told_only<core::ReaderGone>().reader, reader_) << "it is not cancelled";
+  const std::string close = render(session, kNow + kHolds);
+  EXPECT_THAT(close, testing::StartsWith("\x88"));
+  EXPECT_THAT(close, testing::HasSubstr("\x03\xf0your token has expired"));
+  EXPECT_GT(session.deadline(), kNow + kHolds) << "once";
+  session.on_time(kNow + kHolds);
+  EXPECT_EQ(render(session, kNow + kHolds), "");
+}
+
+TEST_F(WsTokenTest, EndsItsConnectionWhenTheRulesChange) {
+  WsSession session = come_in();
+  EXPECT_TRUE(session.on_access(kNow)) << "it has another mark";
+  EXPECT_THAT(render(session, kNow), testing::HasSubstr("\x03\xf0you may not"));
+  context_.access.gate = std::make_shared<const auth::Gate>();
+  EXPECT_FALSE(session_.on_access(kNow));
+  EXPECT_EQ(render(session_, kNow), "");
 }
 
 TEST_F(WsSessionTest, RequestsTheCoreHasNoRoomForAreRefused) {

@@ -19,6 +19,12 @@ constexpr std::size_t kFrameBytesMax = std::size_t{16} << 10;
 constexpr std::size_t kFinishedMax = 64;
 constexpr std::uint32_t kRetryAfterMs = 1000;
 
+// When that time has come, by the other clock.
+TimePoint steady(WallTime at, TimePoint now) {
+  if (at == WallTime::max()) return kNever;
+  return now + std::max(at - io::wall_now(), WallTime::duration::zero());
+}
+
 }  // namespace
 
 WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
@@ -27,6 +33,7 @@ WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprot
       socket_(context.config.limits.websocket, wire::WsRole::server, now),
       connection_(connection),
       caller_(std::move(caller)),
+      valid_until_(steady(caller_.principal.until, now)),
       active_at_(now),
       subprotocol_(subprotocol),
       deflate_(deflate) {
@@ -62,6 +69,7 @@ void WsSession::on_end(TimePoint now) {
 }
 
 void WsSession::on_time(TimePoint now) {
+  if (now >= valid_until_) turn_away(auth::Refusal::token_expired, now);
   if (now >= idle_at()) {
     context_.counters.count_limit(Limit::idle);
     socket_.close(wire::CloseCode::going_away,
@@ -82,7 +90,7 @@ TimePoint WsSession::idle_at() const {
 }
 
 TimePoint WsSession::deadline() const {
-  TimePoint earliest = std::min(socket_.deadline(), idle_at());
+  TimePoint earliest = std::min({socket_.deadline(), idle_at(), valid_until_});
   if (blocked_) return earliest;  // Nothing is rendered until it is not.
   for (const Reader& reader : readers_) {
     if (reader.merge > Duration::zero() && reader.has_news()) {
@@ -108,6 +116,27 @@ void WsSession::on_drain(TimePoint now) {
     api::append_goaway(answers_, "drain", context_.config.drain_timeout);
   }
   close_if_drained(now);
+}
+
+bool WsSession::on_access(TimePoint now) {
+  if (context_.access.gate->still_admits(caller_.principal, io::wall_now())) return false;
+  turn_away(auth::Refusal::revoked, now);
+  return true;
+}
+
+// His streams go on: he resumes them when he comes in again.
+void WsSession::turn_away(auth::Refusal why, TimePoint now) {
+  valid_until_ = kNever;
+  if (!socket_.may_send_data()) return;  // It closes already.
+  context_.counters.count_refusal(why);
+  context_.note(caller_, observe::AuditEvent::refuse, Route::websocket, {}, 0, auth::name(why));
+  on_gone();
+  socket_.close(wire::CloseCode::policy,
+                why == auth::Refusal::revoked
+                    ? "you may not come in any more with what you came in with"
+                    : "your token has expired: connect with a new one",
+                now);
+  take_messages(now);
 }
 
 // Behind everything that is still to be said.

@@ -40,6 +40,7 @@ class WsSession final : public Session {
   void on_unblocked(TimePoint now) override;
   void on_drain(TimePoint now) override;
   void on_farewell(Farewell why, TimePoint now) override;
+  bool on_access(TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame& frame) override;
   void look_ahead(std::size_t turns) const override;
@@ -98,6 +99,7 @@ class WsSession final : public Session {
   void finish(Reader& reader);
   void forget_readers();
   void close_if_drained(TimePoint now);
+  void turn_away(auth::Refusal why, TimePoint now);
   void note(observe::AuditEvent event, StreamId stream, std::string_view code = {}) const;
   core::ReplyTo reply_to(std::uint64_t request) const;
   std::vector<Reader>::iterator find(std::uint64_t request);
@@ -108,6 +110,7 @@ class WsSession final : public Session {
   wire::WsConnection socket_;
   const ConnectionId connection_;
   const Caller caller_;
+  TimePoint valid_until_;  // When his token holds no more.
   std::vector<Reader> readers_;
   std::vector<Cancelling> cancelling_;
   std::vector<Finished> finished_;  // The last ones, in the order of their ends.
