@@ -1,19 +1,17 @@
 #include "io/child_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "io/child_channel.h"
 #include "io/system_error.h"
 
 extern char** environ;
@@ -85,26 +83,17 @@ std::string to_text(Exit exit) {
 
 Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argv,
                                          const std::vector<std::string>& environment) {
-  std::array<int, 2> pair{-1, -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
-    return system_failure("socketpair");
-  }
-  Fd ours{pair[0]};
-  const Fd theirs{pair[1]};
-  if (fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) return system_failure("fcntl");
-
-  std::vector<char*> arguments;
-  arguments.reserve(argv.size() + 1);
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
+  auto channel = ChildChannel::open();
+  if (!channel) return std::unexpected(channel.error());
+  const std::vector<char*> arguments = exec_arguments(argv);
   const std::vector<char*> variables = joined_environment(environment);
-  const SpawnSettings settings{theirs.get()};
+  const SpawnSettings settings{channel->theirs.get()};
   pid_t pid = -1;
   errno = posix_spawn(&pid, argv.front().c_str(), settings.actions(), settings.attributes(),
                       arguments.data(), variables.data());
   if (errno != 0) return system_failure(fmt::format("cannot start {}", argv.front()));
   Fd pid_fd{static_cast<int>(syscall(SYS_pidfd_open, pid, 0))};
-  ChildProcess child{std::move(ours), std::move(pid_fd), pid};
+  ChildProcess child{std::move(channel->ours), std::move(pid_fd), pid};
   if (!child.pid_fd_.is_open()) return system_failure("pidfd_open");
   return child;
 }

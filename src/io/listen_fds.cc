@@ -4,17 +4,16 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
+#include "io/child_channel.h"
 #include "io/system_error.h"
 
 namespace seedance::io {
@@ -113,27 +112,19 @@ Result<ListenFds> take_listen_fds() {
 Result<ServiceProcess> start_service(const std::vector<std::string>& argv,
                                      const ListenFds& listeners) {
   SEEDANCE_CHECK(listeners.sockets.size() <= kListenFdsMax, "no more sockets than are taken");
-  std::array<int, 2> pair{-1, -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) {
-    return system_failure("socketpair");
-  }
-  Fd ours{pair[0]};
-  const Fd theirs{pair[1]};
-  if (fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) return system_failure("fcntl");
-  std::vector<char*> arguments;
-  arguments.reserve(argv.size() + 1);
-  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
+  auto channel = ChildChannel::open();
+  if (!channel) return std::unexpected(channel.error());
+  const std::vector<char*> arguments = exec_arguments(argv);
   std::vector<int> fds;
   fds.reserve(listeners.sockets.size() + 1);
   for (const Fd& socket : listeners.sockets) fds.push_back(socket.get());
-  fds.push_back(theirs.get());
+  fds.push_back(channel->theirs.get());
 
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return system_failure("fork");
   if (pid == 0) become(arguments, fds, listeners.names, parent);
-  return ServiceProcess{.pid = pid, .socket = std::move(ours)};
+  return ServiceProcess{.pid = pid, .socket = std::move(channel->ours)};
 }
 
 std::optional<EndedChild> reap_child() {
