@@ -36,8 +36,8 @@ TEST(Shares, CountAPlaceOnceWhereverItMoves) {
   Shares shares;
   auto taken = shares.take("a", 1);
   ASSERT_TRUE(taken);
-  Shares::Place place = *std::move(taken);
-  taken.reset();
+  Shares::Place place = std::move(*taken);
+  taken = std::nullopt;
   EXPECT_FALSE(shares.take("a", 1));
   place.reset();
   EXPECT_TRUE(shares.take("a", 1));
@@ -63,8 +63,10 @@ TEST(Shares, AreExactAmongThreads) {
   constexpr std::uint32_t kMost = 3;
   std::atomic<std::uint32_t> inside{0};
   {
+    constexpr int kThreads = 4;
     std::vector<std::jthread> threads;
-    for (int t = 0; t < 4; ++t) {
+    threads.reserve(kThreads);
+    for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 2000; ++i) {
           auto place = shares.take("a", kMost);
