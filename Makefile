@@ -12,7 +12,8 @@
 #   make card       measures the demo model against its card
 #   make lint       every rule that a machine can check; make format repairs the layout
 #   make bench      compares with llama.cpp's own server; ARGS goes to bench/run.py
-#   make asan tsan  unit tests under sanitizers; make fuzz gives each decoder ten seconds
+#   make asan tsan  unit tests under sanitizers
+#   make fuzz       SECONDS=10 for each decoder
 #   make setup      only gets the packages, llama.cpp and Node
 #   make clean      removes build/; make distclean removes .deps/ as well
 #
@@ -59,8 +60,11 @@ bench: release
 	@tools/setup --bench
 	@bench/run.py $(ARGS)
 
-asan tsan fuzz:
+asan tsan:
 	@tools/test.sh $@
+
+fuzz:
+	@SEEDANCE_FUZZ_SECONDS=$(or $(SECONDS),10) tools/test.sh fuzz
 
 setup:
 	@tools/setup --node

@@ -51,7 +51,9 @@ function(seedance_module name)
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
       # New inputs go to the first directory, not into the source tree.
       file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${fuzzer}_found)
-      add_test(NAME ${fuzzer} COMMAND ${fuzzer} -max_total_time=10 ${fuzzer}_found ${corpus}
+      add_test(NAME ${fuzzer}
+               COMMAND sh -c "exec \"$0\" -max_total_time=\${SEEDANCE_FUZZ_SECONDS:-10} \"$@\""
+                       $<TARGET_FILE:${fuzzer}> ${fuzzer}_found ${corpus}
                WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
     else()
       add_executable(${fuzzer} ${source} ${PROJECT_SOURCE_DIR}/tests/replay_main.cc)
