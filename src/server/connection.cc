@@ -86,14 +86,18 @@ void Connection::read(Scratch& scratch, TimePoint now) {
     if (moved.bytes > 0) session_->on_input(input.first(moved.bytes), now);
     if (moved.flow == Flow::blocked && !hung_up_) readable_ = false;
     upgrade(now);
-    if (ended_) session_->on_end(now);
   }
-  // Whoever does not read its answer will not be read either; that the peer is
-  // gone is news all the same.
-  if (hung_up_ && !ended_ && !session_->wants_input()) {
-    ended_ = true;
-    session_->on_end(now);
-  }
+  tell_end(now);
+}
+
+// Behind what the session still serves. Whoever does not read its answer will not be
+// read either; that the peer is gone is news all the same.
+void Connection::tell_end(TimePoint now) {
+  if (end_told_ || (!ended_ && !hung_up_) || session_->rests()) return;
+  ended_ = ended_ || !session_->wants_input();
+  end_told_ = ended_;
+  if (!ended_) return;
+  session_->on_end(now);
 }
 
 // Something came of it, an end perhaps.
@@ -123,9 +127,11 @@ void Connection::upgrade(TimePoint now) {
 }
 
 bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
+  if (closed_) return false;
   Rendering& out = scratch.output;
+  if (std::exchange(rests_, false)) session_->go_on(now);
   read(scratch, now);
-  bool more = !closed_ && !blocked_;
+  bool more = !blocked_;
   for (std::size_t sent = 0; more && sent < kTurnBytes; sent += out.bytes.size()) {
     out.clear();
     out.bytes += unsent_;
@@ -138,7 +144,9 @@ bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
   }
   const bool unread = std::exchange(to_read_, kTurnBytes) == 0;
   if (!closed_) end_as_asked(more);
-  return !closed_ && (more || unread);
+  if (closed_) return false;
+  rests_ = session_->end_turn();
+  return more || unread || rests_;
 }
 
 void Connection::look_ahead(std::size_t turns) const {

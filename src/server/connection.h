@@ -77,6 +77,7 @@ class Connection {
  private:
   void on_writable(TimePoint now);
   void read(Scratch& scratch, TimePoint now);
+  void tell_end(TimePoint now);
   void on_handshake(TimePoint now);
   void upgrade(TimePoint now);
   bool send_once(Rendering& out, TimePoint now);
@@ -98,7 +99,9 @@ class Connection {
   std::size_t to_read_ = kTurnBytes;  // In this turn.
   bool readable_ = false;             // There may be more to read.
   bool hung_up_ = false;              // The poller says that the peer sends no more.
-  bool ended_ = false;                // The session knows.
+  bool ended_ = false;                // Nothing more is read ...
+  bool end_told_ = false;             // ... and the session knows.
+  bool rests_ = false;                // The session goes on in the next turn.
   bool blocked_ = false;
   bool half_closed_ = false;
   bool closed_ = false;

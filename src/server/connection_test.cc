@@ -25,6 +25,9 @@ struct Trace {
   std::string input;
   std::string answer;  // To be sent before frames.
   bool wants_input = true;
+  bool rests = false;
+  bool turn_rests = false;
+  int gone_on = 0;
   bool ended = false;
   bool blocked = false;
   int gone = 0;
@@ -45,6 +48,9 @@ class FrameSession final : public Session {
 
   void on_input(std::span<std::byte> bytes, TimePoint) override { trace_.input += as_text(bytes); }
   bool wants_input() const override { return trace_.wants_input; }
+  bool rests() const override { return trace_.rests; }
+  bool end_turn() override { return trace_.turn_rests; }
+  void go_on(TimePoint) override { ++trace_.gone_on; }
   void on_end(TimePoint) override { trace_.ended = true; }
   void on_reply(std::uint64_t, ReplyBody&, TimePoint) override {}
   void on_time(TimePoint) override {}
@@ -291,6 +297,45 @@ TEST_F(ConnectionTest, HalfClosesAndGoesOnReading) {
   ready({.token = {1}, .readable = true});
   EXPECT_EQ(trace_.input, "more");
   EXPECT_FALSE(connection_->closed());
+}
+
+TEST_F(ConnectionTest, ASessionThatKeptInputGoesOnInTheNextTurn) {
+  EXPECT_FALSE(turn());
+  trace_.turn_rests = true;
+  EXPECT_TRUE(turn());
+  EXPECT_EQ(trace_.gone_on, 0);
+  trace_.turn_rests = false;
+  EXPECT_FALSE(turn());
+  EXPECT_EQ(trace_.gone_on, 1);
+  EXPECT_FALSE(turn());
+  EXPECT_EQ(trace_.gone_on, 1);
+}
+
+TEST_F(ConnectionTest, TheEndIsToldBehindInputThatIsStillServed) {
+  EXPECT_EQ(io::send(peer_, "last").bytes, 4U);
+  io::shutdown_send(peer_);
+  trace_.rests = true;
+  trace_.wants_input = false;
+  ready({.token = {1}, .readable = true, .closed = true});
+  turn();
+  EXPECT_FALSE(trace_.ended);
+  trace_.wants_input = true;
+  turn();
+  EXPECT_EQ(trace_.input, "last");
+  EXPECT_FALSE(trace_.ended);
+  trace_.rests = false;
+  turn();
+  EXPECT_TRUE(trace_.ended);
+}
+
+TEST_F(ConnectionTest, NothingIsReadWhenItIsClosed) {
+  trace_.wants_input = false;
+  ready({.token = {1}, .readable = true});
+  connection_->part(Session::Farewell::restart, kNow);
+  trace_.wants_input = true;
+  EXPECT_FALSE(turn());
+  EXPECT_FALSE(trace_.ended);
+  EXPECT_EQ(trace_.gone, 1);
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ bool HttpSession::wants_input() const {
   return state_ == State::refused || (may_parse() && input_.empty());
 }
 
+bool HttpSession::rests() const {
+  return state_ == State::reading && (!input_.empty() || !may_parse());
+}
+
 void HttpSession::on_input(std::span<std::byte> bytes, TimePoint now) {
   if (state_ == State::refused) return;
   if (input_.empty()) return consume(bytes, now);

@@ -27,7 +27,8 @@ namespace seedance::server {
 
 // Parses, checks who asks, routes and answers. A request whose answer is not
 // complete holds up those behind it, which stay unread in the kernel. A streamed
-// answer is a cursor on its log, as everywhere.
+// answer is a cursor on its log, as everywhere. A client that ends its side gets the
+// answers that need no stream; for one that does, that is a cancel.
 class HttpSession final : public Session {
  public:
   // The context outlives the session.
@@ -36,6 +37,7 @@ class HttpSession final : public Session {
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
   bool wants_input() const override;
+  bool rests() const override;
   void on_certificate(const io::PeerCertificate& peer) override { certificate_ = peer.common_name; }
   void on_end(TimePoint now) override;
   void on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) override;
@@ -88,6 +90,7 @@ class HttpSession final : public Session {
   bool admit(const wire::HttpRequest& request, TimePoint now);
   bool admit_page(const wire::HttpRequest& request);
   bool admit_caller(const wire::HttpRequest& request, TimePoint now);
+  std::string_view shown_ticket(const wire::HttpRequest& request) const;
   std::expected<auth::Principal, auth::Refusal> identify(const wire::HttpRequest& request,
                                                          TimePoint now);
   void preflight(const wire::HttpRequest& request);

@@ -71,6 +71,14 @@ class Session {
   virtual void on_input(std::span<std::byte> bytes, TimePoint now) = 0;
   virtual bool wants_input() const = 0;
 
+  // Input that came is kept here and will be served without more of it: the end that
+  // the peer sent behind it is told afterwards.
+  virtual bool rests() const { return false; }
+  // The turn of the connection is over. True when input is kept only for that: go_on()
+  // is called in the next turn.
+  virtual bool end_turn() { return false; }
+  virtual void go_on(TimePoint /*now*/) {}
+
   // The peer has shown a certificate, which was verified. Before any bytes.
   virtual void on_certificate(const io::PeerCertificate&) {}
 

@@ -108,6 +108,78 @@ TEST_F(WsLimitsTest, OtherMessagesAreNoPings) {
   EXPECT_EQ(close_at(kNow), "");
 }
 
+// Small frames, each of which earns an error.
+std::string flood(int frames) {
+  std::string bytes;
+  for (int i = 0; i < frames; ++i) {
+    wire::append_masked_frame(bytes, wire::Opcode::text, wire::Fin::yes, "x", {});
+  }
+  return bytes;
+}
+
+TEST_F(WsLimitsTest, WhoDoesNotReadIsNotHeardEither) {
+  context_.config.limits.pending_bytes_max = 1000;
+  std::string bytes = flood(100);
+  session_.on_input(std::as_writable_bytes(std::span{bytes}), kNow);
+  EXPECT_FALSE(session_.wants_input());
+  EXPECT_FALSE(session_.rests());
+  Rendering out;
+  session_.render(out, kPlenty, kNow);
+  EXPECT_LT(out.bytes.size(), 1400U);
+  EXPECT_TRUE(session_.rests());
+  session_.on_end(kNow);
+  EXPECT_FALSE(session_.rests());
+}
+
+TEST_F(WsLimitsTest, AFloodIsTakenInTurnsWithoutALoss) {
+  std::string bytes = flood(1000);
+  session_.on_input(std::as_writable_bytes(std::span{bytes}), kNow);
+  std::size_t errors = frames().size();
+  int turns = 1;
+  for (; session_.end_turn(); ++turns) {
+    EXPECT_FALSE(session_.wants_input());
+    session_.go_on(kNow);
+    errors += frames().size();
+  }
+  EXPECT_EQ(errors, 1000U);
+  EXPECT_GE(turns, 7);
+  EXPECT_TRUE(session_.wants_input());
+}
+
+// A frame of a few hundred bytes may hold work for many milliseconds.
+TEST_F(WsLimitsTest, WhatAFrameInflatesToCountsForTheTurn) {
+  const wire::WsDeflate deflate;
+  WsSession session{context_, kConnection, api::Subprotocol::json, kNow, deflate};
+  const std::string json(100'000, ' ');
+  std::string plain;
+  wire::append_frame_header(plain, wire::Opcode::text, wire::Fin::yes, json.size());
+  plain += json;
+  wire::compress_frames(plain, 0, context_.deflater, context_.deflate_options(deflate));
+  const auto header = wire::decode_frame_header(as_bytes(plain), wire::Compressed::yes).header;
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) {
+    wire::append_masked_frame(bytes, wire::Opcode::text, wire::Fin::yes,
+                              plain.substr(header.header_bytes), {}, wire::Compressed::yes);
+  }
+  session.on_input(std::as_writable_bytes(std::span{bytes}), kNow);
+  EXPECT_EQ(counters_.messages_received.value(), 1U);
+  EXPECT_TRUE(session.end_turn());
+  session.go_on(kNow);
+  EXPECT_EQ(counters_.messages_received.value(), 2U);
+}
+
+// Requests that came before their client ended its side.
+TEST_F(HttpSessionTest, PipelinedRequestsThatWaitForRoomHoldUpTheEnd) {
+  context_.config.limits.pending_bytes_max = 1;
+  std::string requests;
+  for (int i = 0; i < 3; ++i) requests += "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  send(requests);
+  int answers = 0;
+  for (; session_.rests(); ++answers) EXPECT_THAT(render(session_, kNow), HasSubstr(" 200 OK"));
+  EXPECT_EQ(answers, 3);
+  EXPECT_EQ(render(session_, kNow), "");
+}
+
 TEST_F(WsLimitsTest, AMessageThatTakesTooLongIsCounted) {
   std::string begun = "\x81";
   session_.on_input(std::as_writable_bytes(std::span{begun}), kNow);

@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kFrameBytesMax = std::size_t{16} << 10;
 // Of which a client may still speak.
 constexpr std::size_t kFinishedMax = 64;
+// Taken in one turn: what may be inside of a small frame, and how many may be in a read,
+// is work for longer than the other connections can wait.
+constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
+constexpr std::uint32_t kTurnMessages = 128;
 constexpr std::uint32_t kRetryAfterMs = 1000;
 
 // When that time has come, by the other clock.
@@ -54,15 +58,45 @@ bool WsSession::Reader::has_news() const {
 // In.
 
 void WsSession::on_input(std::span<std::byte> bytes, TimePoint now) {
-  socket_.on_input(bytes, now);
-  take_messages(now);
+  if (!kept_.empty()) {
+    kept_ += as_text(bytes);
+  } else {
+    take(bytes, now);
+  }
 }
 
 bool WsSession::wants_input() const {
+  return kept_.empty() && has_room();
+}
+
+bool WsSession::has_room() const {
   return answers_.size() < context_.config.limits.pending_bytes_max;
 }
 
+bool WsSession::may_take() const {
+  return has_room() && turn_bytes_ < kTurnBytes && turn_messages_ < kTurnMessages;
+}
+
+bool WsSession::end_turn() {
+  turn_bytes_ = 0;
+  turn_messages_ = 0;
+  return rests();
+}
+
+void WsSession::go_on(TimePoint now) {
+  if (kept_.empty()) return;
+  std::string input = std::exchange(kept_, {});
+  take(std::as_writable_bytes(std::span{input}), now);
+}
+
+void WsSession::take(std::span<std::byte> bytes, TimePoint now) {
+  socket_.on_input(bytes, now);
+  take_messages(now);
+  kept_ = as_text(socket_.take_input());
+}
+
 void WsSession::on_end(TimePoint now) {
+  std::string{}.swap(kept_);
   socket_.on_eof();
   take_messages(now);
   dropped_ = true;
@@ -158,9 +192,14 @@ void WsSession::on_farewell(Farewell why, TimePoint now) {
 }
 
 void WsSession::take_messages(TimePoint now) {
-  while (const auto event = socket_.next()) {
+  // Without input, what comes is the end.
+  while (may_take() || !socket_.has_input()) {
+    const auto event = socket_.next();
+    if (!event) break;
     if (const auto* message = std::get_if<wire::WsMessage>(&*event)) {
       context_.counters.messages_received.add();
+      turn_bytes_ += message->payload.size();
+      ++turn_messages_;
       on_message(*message, now);
     } else {
       on_closed(std::get<wire::WsClosed>(*event));
@@ -469,6 +508,7 @@ void WsSession::on_sent(TimePoint now) {
     return reader.cursor.done;
   });
   if (readers_.empty()) std::vector<Reader>{}.swap(readers_);  // Idle, it owns nothing.
+  if (!kept_.empty() && may_take()) go_on(now);
   close_if_drained(now);
 }
 

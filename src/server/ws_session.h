@@ -22,7 +22,9 @@ namespace seedance::server {
 
 // Every stream is a cursor on its log, rendered when the socket takes something.
 // Answers that are in no log (ACCEPTED, ERROR, PONG) wait in a buffer; while that
-// is full nothing is read, so a client that does not listen is not heard either.
+// is full nothing is taken, so a client that does not listen is not heard either. Nor
+// does one take more messages in a turn than others can wait for: what came behind them
+// is kept, at most what was read at once.
 class WsSession final : public Session {
  public:
   // The context outlives the session.
@@ -32,6 +34,9 @@ class WsSession final : public Session {
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
   bool wants_input() const override;
+  bool rests() const override { return !kept_.empty() && has_room(); }
+  bool end_turn() override;
+  void go_on(TimePoint now) override;
   void on_end(TimePoint now) override;
   void on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) override;
   void on_time(TimePoint now) override;
@@ -77,6 +82,9 @@ class WsSession final : public Session {
     StreamId stream;
   };
 
+  bool has_room() const;
+  bool may_take() const;
+  void take(std::span<std::byte> bytes, TimePoint now);
   void take_messages(TimePoint now);
   void on_message(const wire::WsMessage& message, TimePoint now);
   void on_closed(const wire::WsClosed& closed);
@@ -113,9 +121,12 @@ class WsSession final : public Session {
   TimePoint valid_until_;  // When his token holds no more.
   std::vector<Reader> readers_;
   std::vector<Cancelling> cancelling_;
-  std::vector<Finished> finished_;  // The last ones, in the order of their ends.
-  std::string answers_;             // Whole frames.
-  TimePoint active_at_;             // Something other than pings was last of interest.
+  std::vector<Finished> finished_;   // The last ones, in the order of their ends.
+  std::string answers_;              // Whole frames.
+  std::string kept_;                 // Input whose messages were not taken yet.
+  std::size_t turn_bytes_ = 0;       // Of messages taken in this turn, inflated ...
+  std::uint32_t turn_messages_ = 0;  // ... and how many.
+  TimePoint active_at_;              // Something other than pings was last of interest.
   std::uint32_t requests_ = 0;
   std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
   api::Subprotocol subprotocol_;

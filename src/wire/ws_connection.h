@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/bytes.h"
@@ -108,6 +109,11 @@ class WsConnection {
   // Messages in their order and at last one WsClosed; nothing when the input is
   // used up.
   std::optional<WsEvent> next();
+
+  // What next() has not used yet, which may be given again by on_input() later; the
+  // connection forgets it. Valid as long as the input.
+  std::span<std::byte> take_input() { return std::exchange(input_, {}); }
+  bool has_input() const { return !input_.empty(); }
 
   // Control frames to be sent now; output_sent() says how many bytes of them
   // were. At most 512 bytes; when more pongs are due than fit, the last of them is
