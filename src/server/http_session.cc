@@ -56,7 +56,7 @@ void HttpSession::consume(Bytes bytes, TimePoint now) {
 std::size_t HttpSession::parse(Bytes bytes, TimePoint now) {
   const bool started = parser_.started();
   const std::size_t taken = parser_.on_input(bytes);
-  if (!started) deadline_ = now + context_.config.limits.header_timeout;
+  if (!started && parser_.started()) deadline_ = now + context_.config.limits.header_timeout;
   if (const auto& error = parser_.error()) {
     refuse_and_close(error->status, error->detail, now);
   } else if (parser_.complete()) {

@@ -71,6 +71,8 @@ class HttpParser::Message final : private http::basic_parser<true> {
     return taken;
   }
 
+  // An empty line before a request is none of it.
+  bool started() const { return place_ != Place::head || !head_.empty(); }
   bool head_done() const { return place_ != Place::head && !error; }
   bool complete() const { return place_ == Place::end && !error; }
 
@@ -121,7 +123,9 @@ class HttpParser::Message final : private http::basic_parser<true> {
     if (!line.ends_with("\r\n")) {
       error = {400, "bare line feed"};
     } else if (line.size() == 2) {
-      if (lines_ == 0) {
+      if (lines_ == 0 && !std::exchange(empty_line_skipped_, true)) {
+        head_.clear();  // Some clients end a body with it.
+      } else if (lines_ == 0) {
         error = {400, "empty request line"};
       } else {
         parse_head();
@@ -225,11 +229,26 @@ class HttpParser::Message final : private http::basic_parser<true> {
                        error_code& code) override {
     request.method = method;
     request.target = target;
+    if (target[0] != '/' && target != "*") split_absolute();
     request.http_1_0 = version == 10;
     if (target.size() > limits_->target_bytes_max) {
       return refuse(target_too_long(), code);
     }
-    if (target[0] != '/' && target != "*") return refuse({400, "bad request target"}, code);
+    if (request.target.empty()) return refuse({400, "bad request target"}, code);
+  }
+
+  // An absolute-form target (RFC 9112, 3.2.2) becomes its path; none if it is no such.
+  void split_absolute() {
+    const std::string target = std::exchange(request.target, {});
+    const std::size_t scheme_end = std::min(target.find("://"), target.size());
+    const std::string_view scheme = std::string_view{target}.substr(0, scheme_end);
+    if (!equals_ignoring_case(scheme, "http") && !equals_ignoring_case(scheme, "https")) return;
+    if (scheme_end == target.size()) return;
+    const std::size_t begin = scheme_end + 3;
+    const std::size_t end = std::min(target.find_first_of("/?", begin), target.size());
+    authority_ = target.substr(begin, end - begin);
+    if (authority_.empty() || authority_.find_first_of("@#") != std::string::npos) return;
+    request.target = (target.substr(end).starts_with('/') ? "" : "/") + target.substr(end);
   }
 
   void on_field_impl(http::field field, string_view name, string_view value,
@@ -265,7 +284,16 @@ class HttpParser::Message final : private http::basic_parser<true> {
 
   void on_header_impl(error_code& code) override {
     if (hosts_ == 0 && !request.http_1_0) return refuse({400, "no Host"}, code);
+    if (!authority_.empty()) replace_host();
     request.keep_alive = keep_alive();
+  }
+
+  // What the header says does not count beside the target's authority.
+  void replace_host() {
+    std::erase_if(request.headers, [](const HttpHeader& header) {
+      return equals_ignoring_case(header.name, "Host");
+    });
+    request.headers.emplace_back("Host", std::move(authority_));
   }
 
   void on_response_impl(int, string_view, int, error_code&) override {}
@@ -277,6 +305,7 @@ class HttpParser::Message final : private http::basic_parser<true> {
 
   const HttpLimits* limits_;
   std::string head_;
+  std::string authority_;       // Of an absolute target.
   std::size_t line_at_ = 0;     // Where in head_ the current line begins.
   std::size_t lines_ = 0;       // Before it.
   std::size_t line_bytes_ = 0;  // Of the request line.
@@ -285,6 +314,7 @@ class HttpParser::Message final : private http::basic_parser<true> {
   int digits_ = 0;  // Of the chunk's size.
   int hosts_ = 0;
   int lengths_ = 0;
+  bool empty_line_skipped_ = false;
 };
 
 HttpParser::HttpParser(const HttpLimits& limits) : limits_(&limits) {}
@@ -302,7 +332,7 @@ std::size_t HttpParser::on_input(Bytes input) {
 }
 
 bool HttpParser::started() const {
-  return message_ != nullptr;
+  return message_ != nullptr && message_->started();
 }
 
 const HttpRequest* HttpParser::head() const {

@@ -69,7 +69,8 @@ struct HttpError {
 // with 400 whatever two readers could understand differently: bare CR or LF,
 // folded headers, space before a colon, more than one Content-Length or Host,
 // Content-Length with Transfer-Encoding, chunk extensions, trailers. Holds no
-// memory between requests. Belongs to one thread.
+// memory between requests. Skips one empty line before a request; an absolute target
+// becomes its path, and its authority the Host. Belongs to one thread.
 class HttpParser {
  public:
   // `limits` outlive the parser.

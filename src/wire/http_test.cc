@@ -166,12 +166,44 @@ TEST(HttpParser, RefusesWhatCouldSmuggle) {
            "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"s,
            "GET / x HTTP/1.1\r\nHost: a\r\n\r\n"s,
            "GET / \r\nHost: a\r\n\r\n"s,
-           "GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"s,
-           "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET a/ HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET http:/a/ HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET http:// HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET http://b@a/ HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "GET http://a/ HTTP/1.1\r\n\r\n"s,
+           "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"s,
+           "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"s,
            "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"s,
        }) {
     EXPECT_EQ(status_of(bytes), 400) << bytes;
   }
+}
+
+TEST(HttpParser, TakesAbsoluteTargetsWhoseAuthorityIsTheHost) {
+  const auto read = [](std::string_view target) {
+    const Outcome outcome = parse({"GET " + std::string{target} + " HTTP/1.1\r\nHost: b\r\n\r\n"});
+    if (outcome.requests.size() != 1) return "refused"s;
+    const HttpRequest& request = outcome.requests[0];
+    EXPECT_EQ(request.headers.size(), 1U);
+    return std::string{request.header("host").value_or("none")} + " " + request.target;
+  };
+  EXPECT_EQ(read("http://a:8080/v1/models?x=1"), "a:8080 /v1/models?x=1");
+  EXPECT_EQ(read("HTTPS://a"), "a /");
+  EXPECT_EQ(read("http://a?x=http://c/"), "a /?x=http://c/");
+  EXPECT_EQ(read("/http://a/"), "b /http://a/");
+}
+
+TEST(HttpParser, SkipsAnEmptyLineBeforeARequest) {
+  const Outcome outcome = parse({get() + "\r", "\n" + get() + "\r\n"});
+  EXPECT_EQ(outcome.requests.size(), 2U);
+  EXPECT_EQ(outcome.status, 0);
+  HttpParser parser{kLimits};
+  EXPECT_EQ(parser.on_input(as_bytes("\r\n")), 2U);
+  EXPECT_FALSE(parser.started());
+  EXPECT_EQ(parser.on_input(as_bytes("G")), 1U);
+  EXPECT_TRUE(parser.started());
 }
 
 TEST(HttpParser, RefusesChunksThatCouldSmuggle) {

@@ -107,12 +107,15 @@ class Offer {
   bool client_bits_ = false;
 };
 
-// Keeps the first good offer in `chosen`. False if the list is none.
+// Keeps the first good offer in `chosen`. False if the list is none. Elements may be
+// empty, as in all lists of HTTP, but not all of them.
 bool read_list(std::string_view list, std::optional<WsDeflate>& chosen) {
   Scanner scanner{list};
+  bool any = false;
   do {
     const std::string_view extension = scanner.token();
-    if (extension.empty()) return false;
+    if (extension.empty()) continue;
+    any = true;
     Offer offer;
     while (scanner.take(';')) {
       Parameter parameter{.name = scanner.token(), .value = {}};
@@ -125,7 +128,7 @@ bool read_list(std::string_view list, std::optional<WsDeflate>& chosen) {
     }
     if (!chosen && extension == kName) chosen = offer.result();
   } while (scanner.take(','));
-  return scanner.at_end();
+  return any && scanner.at_end();
 }
 
 }  // namespace

@@ -75,12 +75,19 @@ TEST(ChooseDeflate, TakesTheFirstOfferThatIsGood) {
 
 TEST(ChooseDeflate, RefusesAListThatIsNone) {
   for (const char* list :
-       {"", ",", "permessage-deflate,", ", permessage-deflate", "permessage-deflate;",
+       {"", ",", " , ,", "permessage-deflate,;", ";permessage-deflate", "permessage-deflate;",
         "permessage-deflate; =9", "permessage-deflate; a=", "permessage-deflate; a=\"",
         "permessage-deflate; a=\"9", "permessage-deflate; a=\"\"", "permessage-deflate; a=\"9 9\"",
         "permessage-deflate; a=\"9\\", "permessage-deflate a", "permessage-deflate; a b", "a, \xFF",
         "a;;b", "a=1"}) {
     EXPECT_EQ(answer(list), "400") << list;
+  }
+}
+
+TEST(ChooseDeflate, IgnoresEmptyElements) {
+  for (const char* list : {"permessage-deflate,", ",permessage-deflate",
+                           " , a,\t, permessage-deflate", ", ,permessage-deflate , ,"}) {
+    EXPECT_EQ(answer(list), kAlone) << list;
   }
 }
 
