@@ -23,6 +23,7 @@ const proxies = {
       ['http {', `http {\n${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
         .map((kind) => `  ${kind}_temp_path ${home}/${kind};`).join('\n')}`],
     ],
+    waits: (text) => /location \/v1\/ \{[^}]*proxy_read_timeout 1h;/.test(text),
     command: ({ file, home }) => ['nginx', '-p', home, '-e', 'stderr', '-c', file, '-g',
       `daemon off; master_process off; pid ${home}/pid;${as_root ? ' user root;' : ''}`],
   },
@@ -32,6 +33,7 @@ const proxies = {
       ['bind :80', `bind 127.0.0.1:${port}`],
       ['server seedance 127.0.0.1:8080', `server seedance ${server}`],
     ],
+    waits: (text) => text.includes('http-request set-timeout server 1h if { path_beg /v1/ }'),
     command: ({ file }) => ['haproxy', '-f', file],
   },
   caddy: {
@@ -41,6 +43,7 @@ const proxies = {
       ['\n:80 {', `\n:${port} {`],
       ['reverse_proxy 127.0.0.1:8080', `reverse_proxy ${server}`],
     ],
+    waits: (text) => !/^\s*(response_header|read)_timeout/m.test(text),
     command: ({ file }) => ['caddy', 'run', '--adapter', 'caddyfile', '--config', file],
   },
 };
@@ -195,6 +198,11 @@ for (const name of Object.keys(proxies)) {
       assert.equal(seen.at(-1).data, '[DONE]');
       const whole = await (await post(server.url, { ...ask, stream: false })).json();
       assert.equal(seen.map(contentOf).join(''), whole.choices[0].message.content);
+    });
+
+    test('an answer that is no stream may take an hour', () => {
+      const { file, waits } = proxies[name];
+      assert.ok(waits(readFileSync(join(deploy, file), 'utf8')));
     });
 
     // The fourth token comes an hour late: whoever holds anything back shows nothing.
