@@ -65,6 +65,7 @@ using Event = std::variant<Tokens, Done, Failed, Lost>;
 // What our own codes are, beside those of servers.
 inline constexpr std::string_view kConnectFailed = "connect_failed";
 inline constexpr std::string_view kConnectionLost = "connection_lost";
+inline constexpr std::string_view kEmptyAnswer = "empty_answer";
 inline constexpr std::string_view kHandshakeFailed = "handshake_failed";
 inline constexpr std::string_view kMalformed = "malformed_answer";
 inline constexpr std::string_view kNotSent = "not_sent";

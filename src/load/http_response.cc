@@ -3,6 +3,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <optional>
 #include <utility>
 
 namespace seedance::loadgen {
@@ -16,15 +17,28 @@ constexpr std::uint32_t kHeadBytesMax = 64U << 10U;
 }  // namespace
 
 struct HttpResponseParser::Message {
-  http::response_parser<http::string_body> parser;
+  using Parser = http::response_parser<http::string_body>;
+
+  Message() { begin(); }
+
+  void begin() {
+    parser.emplace();
+    parser->eager(true);
+    parser->header_limit(kHeadBytesMax);
+    parser->body_limit(boost::none);  // The owner takes it as it comes.
+  }
+
+  // 100 Continue and its like, behind which the answer is still to come.
+  bool is_interim() const {
+    const int status = parser->is_header_done() ? static_cast<int>(parser->get().result_int()) : 0;
+    return status >= 100 && status < 200 && status != 101;
+  }
+
+  std::optional<Parser> parser;
   std::string left;  // Bytes that are no whole line or chunk head yet.
 };
 
-HttpResponseParser::HttpResponseParser() : message_(std::make_unique<Message>()) {
-  message_->parser.eager(true);
-  message_->parser.header_limit(kHeadBytesMax);
-  message_->parser.body_limit(boost::none);  // The owner takes it as it comes.
-}
+HttpResponseParser::HttpResponseParser() : message_(std::make_unique<Message>()) {}
 HttpResponseParser::~HttpResponseParser() = default;
 HttpResponseParser::HttpResponseParser(HttpResponseParser&&) noexcept = default;
 HttpResponseParser& HttpResponseParser::operator=(HttpResponseParser&&) noexcept = default;
@@ -39,10 +53,11 @@ std::size_t HttpResponseParser::on_input(Bytes input) {
   while (used < left.size() && !complete() && !malformed_) {
     beast::error_code error;
     const std::size_t count =
-        message_->parser.put(boost::asio::buffer(left.data() + used, left.size() - used), error);
+        message_->parser->put(boost::asio::buffer(left.data() + used, left.size() - used), error);
     used += count;
     if (error == http::error::need_more || (!error && count == 0)) break;
     malformed_ = error.failed();
+    if (!malformed_ && message_->is_interim()) message_->begin();
   }
   if (!complete()) {
     left.erase(0, used);
@@ -55,25 +70,25 @@ std::size_t HttpResponseParser::on_input(Bytes input) {
 void HttpResponseParser::on_end() {
   if (complete() || malformed_) return;
   beast::error_code error;
-  if (started_) message_->parser.put_eof(error);
+  if (started_) message_->parser->put_eof(error);
   malformed_ = !started_ || error.failed() || !complete();
 }
 
 int HttpResponseParser::status() const {
-  if (!message_->parser.is_header_done()) return 0;
-  return static_cast<int>(message_->parser.get().result_int());
+  if (!message_->parser->is_header_done()) return 0;
+  return static_cast<int>(message_->parser->get().result_int());
 }
 
 std::string HttpResponseParser::take_body() {
-  return std::exchange(message_->parser.get().body(), {});
+  return std::exchange(message_->parser->get().body(), {});
 }
 
 bool HttpResponseParser::complete() const {
-  return message_->parser.is_done();
+  return message_->parser->is_done();
 }
 
 bool HttpResponseParser::keep_alive() const {
-  return message_->parser.keep_alive();
+  return message_->parser->keep_alive();
 }
 
 }  // namespace seedance::loadgen

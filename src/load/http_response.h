@@ -12,7 +12,7 @@ namespace seedance::loadgen {
 
 // Reads one response; for the next one on its connection there is a new object. The
 // owner gives it what arrives and takes the body as it comes. Bytes behind the end of
-// the response are not taken. Belongs to one thread.
+// the response are not taken; interim ones (1xx) before it are skipped. Belongs to one thread.
 class HttpResponseParser {
  public:
   HttpResponseParser();

@@ -55,6 +55,18 @@ TEST(HttpResponse, LeavesWhatIsBehindItsEnd) {
       (Read{.status = 503, .body = "no", .taken = two.size() - kChunked.size(), .complete = true}));
 }
 
+TEST(HttpResponse, ComesBehindInterimOnes) {
+  const std::string bytes =
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
+    const Read got = read(bytes, piece);
+    EXPECT_EQ(got.status, 200);
+    EXPECT_EQ(got.body, "ok");
+    EXPECT_TRUE(got.complete);
+  }
+}
+
 TEST(HttpResponse, MayEndWithItsConnection) {
   const std::string_view open = "HTTP/1.1 200 OK\r\n\r\nsome";
   EXPECT_FALSE(read(open, 7).complete);

@@ -129,9 +129,49 @@ void rate_lines(std::string& out, const ReportHead& head, const RunResult& resul
                  head.slo);
 }
 
+// Measured requests whose end to end time is not in the figures, as the worst would be.
+struct LeftOut {
+  std::uint64_t failed = 0;
+  std::uint64_t unsent = 0;
+  std::uint64_t interrupted = 0;
+  std::uint64_t due = 0;  // With those that succeeded.
+
+  explicit LeftOut(const Statistics& statistics) {
+    const Statistics::Counts& measured = statistics.measured();
+    unsent = statistics.unsent();
+    failed = measured.failed - unsent;
+    interrupted = measured.sent - std::min(measured.sent, measured.succeeded + failed);
+    due = measured.sent + unsent;
+  }
+
+  double share() const {
+    const auto out = static_cast<double>(failed + unsent + interrupted);
+    return due == 0 ? 0 : out / static_cast<double>(due);
+  }
+};
+
+void left_out_lines(std::string& out, const Statistics& statistics) {
+  const LeftOut left{statistics};
+  auto to = std::back_inserter(out);
+  if (left.share() > 0) {
+    fmt::format_to(
+        to,
+        "left out       {:.1f}% of {} requests: {} failed, {} never sent, {} interrupted; "
+        "with them these figures would be worse\n",
+        left.share() * 100, left.due, left.failed, left.unsent, left.interrupted);
+  }
+  if (statistics.without_tpot() > 0) {
+    fmt::format_to(to,
+                   "               TPOT: {} requests whose frames hold several tokens, who knows "
+                   "how many the first\n",
+                   statistics.without_tpot());
+  }
+}
+
 void latency_lines(std::string& out, const RunOptions& options, const Statistics& statistics) {
-  fmt::format_to(std::back_inserter(out), "\n{:<15}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  ms\n", "",
-                 "mean", "p50", "p90", "p99", "p99.9", "max");
+  fmt::format_to(std::back_inserter(out),
+                 "\n{:<15}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  ms{:>12}\n", "", "mean", "p50",
+                 "p90", "p99", "p99.9", "max", "of");
   for (const Row& row : kRows) {
     const LatencyHistogram& histogram = statistics.of(row.figure);
     if (histogram.count() == 0) continue;
@@ -141,8 +181,10 @@ void latency_lines(std::string& out, const RunOptions& options, const Statistics
     for (const auto& [name, share] : kPercentiles) {
       fmt::format_to(std::back_inserter(out), "{:>10.3f}", to_ms(histogram.percentile(share)));
     }
-    fmt::format_to(std::back_inserter(out), "{:>10.3f}\n", to_ms(histogram.max()));
+    fmt::format_to(std::back_inserter(out), "{:>10.3f}{:>16}\n", to_ms(histogram.max()),
+                   histogram.count());
   }
+  left_out_lines(out, statistics);
 }
 
 }  // namespace
@@ -171,7 +213,7 @@ std::string text_report(const ReportHead& head, const RunOptions& options,
   rate_lines(out, head, result);
   latency_lines(out, options, statistics);
   const double busy =
-      result.elapsed > Duration{} ? seconds(result.cpu) / seconds(result.elapsed) : 0;
+      result.cpu_over > Duration{} ? seconds(result.cpu) / seconds(result.cpu_over) : 0;
   fmt::format_to(to, "\nclient CPU   {:.2f} s, {:.0f}% of a core{}\n", seconds(result.cpu),
                  busy * 100,
                  busy > kBusyShareMax ? ": too busy, its own delays are in these figures" : "");
@@ -216,11 +258,22 @@ std::string json_report(const ReportHead& head, const RunOptions& options,
     rate(json, "requests_per_s", statistics.window_good(), window);
     json.end_object();
   }
+  const LeftOut left{statistics};
+  json.key("left_out")
+      .begin_object()
+      .field("share", rounded(left.share()))
+      .field("failed", left.failed)
+      .field("not_sent", left.unsent)
+      .field("interrupted", left.interrupted)
+      .field("without_tpot", statistics.without_tpot())
+      .end_object();
   for (const Row& row : kRows) {
     json.key(row.key);
     distribution(json, statistics.of(row.figure));
   }
-  json.field("client_cpu_s", rounded(seconds(result.cpu))).end_object();
+  json.field("client_cpu_s", rounded(seconds(result.cpu)))
+      .field("client_cpu_over_s", rounded(seconds(result.cpu_over)))
+      .end_object();
   return out;
 }
 

@@ -22,12 +22,14 @@ RunResult made_up() {
     const Duration ttft = number == 2 ? 400ms : 100ms;
     statistics.on_tokens(trace, {number, 1, true}, due + ttft);
     statistics.on_tokens(trace, {number, 1, true}, due + ttft + 50ms);
-    statistics.on_done(trace, {.tokens = 4, .prompt_tokens = 10}, due + 500ms);
+    statistics.on_done(trace, {.tokens = number == 1 ? 6U : 3U, .prompt_tokens = 10}, due + 500ms);
   }
   const Trace refused = statistics.on_sent({.number = 3, .due = kStart + 3s}, kStart + 3s);
   statistics.on_failed(refused, "overloaded", "the queue is full", kStart + 4s);
+  statistics.on_unsent(1);
   statistics.end_window(kStart + 4s);
-  return {.statistics = statistics, .end = kStart + 5s, .elapsed = 5s, .cpu = 250ms};
+  return {
+      .statistics = statistics, .end = kStart + 5s, .elapsed = 10s, .cpu = 250ms, .cpu_over = 5s};
 }
 
 RunOptions closed_loop() {
@@ -42,8 +44,12 @@ TEST(JsonReport, HasEveryFigure) {
   EXPECT_EQ(report.at("api"), "chat");
   EXPECT_EQ(report.at("model"), "m");
   EXPECT_EQ(report.at("load"), boost::json::parse(R"({"loop":"closed","concurrency":1,"seed":1})"));
-  EXPECT_EQ(report.at("requests"), boost::json::parse(R"({"sent":4,"succeeded":3,"failed":1})"));
-  EXPECT_EQ(report.at("errors"), boost::json::parse(R"({"overloaded":1})"));
+  EXPECT_EQ(report.at("requests"), boost::json::parse(R"({"sent":4,"succeeded":3,"failed":2})"));
+  EXPECT_EQ(report.at("errors"), boost::json::parse(R"({"not_sent":1,"overloaded":1})"));
+  EXPECT_EQ(report.at("left_out"),
+            boost::json::parse(R"({"share":0.4,"failed":1,"not_sent":1,"interrupted":0,)"
+                               R"("without_tpot":1})"));
+  EXPECT_EQ(report.at("tpot_ms").at("count"), 2);
   EXPECT_EQ(report.at("error_messages").at("overloaded"), "the queue is full");
   EXPECT_EQ(report.at("window_s").to_number<double>(), 4);
   EXPECT_EQ(report.at("tokens_per_s").to_number<double>(), 3);
@@ -51,7 +57,7 @@ TEST(JsonReport, HasEveryFigure) {
   EXPECT_EQ(report.at("answer_tokens"), 12);
   EXPECT_EQ(report.at("prompt_tokens"), 30);
   EXPECT_EQ(report.at("goodput"),
-            boost::json::parse(R"({"slo":"ttft=300ms","share":0.5,"requests_per_s":0.5})"));
+            boost::json::parse(R"({"slo":"ttft=300ms","share":0.4,"requests_per_s":0.5})"));
   EXPECT_EQ(report.at("ttft_ms").at("count"), 3);
   EXPECT_EQ(report.at("ttft_ms").at("mean").to_number<double>(), 200);
   EXPECT_EQ(report.at("ttft_ms").at("max").to_number<double>(), 400);
@@ -59,10 +65,11 @@ TEST(JsonReport, HasEveryFigure) {
   EXPECT_GE(p50, 100);
   EXPECT_LE(p50, 100 * (1 + LatencyHistogram::kErrorMax));
   EXPECT_EQ(report.at("itl_ms").at("max").to_number<double>(), 50);
-  EXPECT_NEAR(report.at("tpot_ms").at("max").to_number<double>(), 50.0 / 3, 0.001);
+  EXPECT_EQ(report.at("tpot_ms").at("max").to_number<double>(), 50);
   EXPECT_EQ(report.at("e2e_ms").at("p99.9").to_number<double>(), 500);
   EXPECT_TRUE(report.at("queue_ms").is_null());
   EXPECT_EQ(report.at("client_cpu_s").to_number<double>(), 0.25);
+  EXPECT_EQ(report.at("client_cpu_over_s").to_number<double>(), 5);
   EXPECT_EQ(report.at("interrupted"), false);
 }
 
@@ -85,11 +92,13 @@ TEST(TextReport, IsForPeople) {
   const std::string text =
       text_report({.url = "http://h", .slo = "ttft=300ms"}, closed_loop(), made_up());
   EXPECT_THAT(text, HasSubstr("chat http://h: closed loop, 1 in flight\n"));
-  EXPECT_THAT(text, HasSubstr("3 succeeded, 1 failed; 5.0 s\n"));
+  EXPECT_THAT(text, HasSubstr("3 succeeded, 2 failed; 10.0 s\n"));
   EXPECT_THAT(text, HasSubstr("10.0 of prompt and 4.0 of answer, on average\n"));
   EXPECT_THAT(text, HasSubstr("3.0 tokens/s, 0.75 requests/s, over 4.0 s of full load\n"));
-  EXPECT_THAT(text, HasSubstr("0.50 requests/s; 50.0% of requests are within ttft=300ms\n"));
+  EXPECT_THAT(text, HasSubstr("0.50 requests/s; 40.0% of requests are within ttft=300ms\n"));
   EXPECT_THAT(text, HasSubstr("\nTTFT              200.000"));
+  EXPECT_THAT(text, HasSubstr("40.0% of 5 requests: 1 failed, 1 never sent, 0 interrupted;"));
+  EXPECT_THAT(text, HasSubstr("TPOT: 1 requests whose frames hold several tokens"));
   EXPECT_THAT(text, Not(HasSubstr("\nqueue")));
   EXPECT_THAT(text, Not(HasSubstr("\nsend delay")));
   EXPECT_THAT(text, HasSubstr("0.25 s, 5% of a core\n"));

@@ -45,6 +45,38 @@ Duration cpu_time() {
   return time(usage.ru_utime) + time(usage.ru_stime);
 }
 
+// What this process needs while it measures.
+class CpuMeter {
+ public:
+  void begin(TimePoint now) {
+    from_ = now;
+    cpu_from_ = cpu_time();
+  }
+  void end(TimePoint now) {
+    over = now - from_;
+    cpu = cpu_time() - cpu_from_;
+  }
+  void on_turn(bool measuring, TimePoint now) {
+    if (measuring == measuring_) return;
+    measuring_ = measuring;
+    if (measuring) return begin(now);
+    end(now);
+    done_ = true;
+  }
+  void finish(TimePoint now) {
+    if (!done_) end(now);
+  }
+
+  Duration cpu{};
+  Duration over{};
+
+ private:
+  TimePoint from_;
+  Duration cpu_from_{};
+  bool measuring_ = false;
+  bool done_ = false;
+};
+
 // A connection, its socket, and how many requests are on it.
 struct Link {
   std::unique_ptr<io::Channel> channel;
@@ -165,13 +197,15 @@ Result<RunResult> Runner::run(
     const std::function<void(const Progress&, const Statistics&)>& progress) {
   if (auto opened = open(); !opened) return std::unexpected(opened.error());
   if (auto opened = open_links(); !opened) return std::unexpected(opened.error());
-  const Duration cpu_before = cpu_time();
   const TimePoint start = now_ = io::now();
+  CpuMeter cpu;
+  cpu.begin(start);
   schedule_.emplace(options_.shape, options_.seed, start);
   statistics_.emplace(options_.shape.warmup, options_.slo, start);
   statistics_->end_window(schedule_->full_until());
   for (TimePoint tick = start + kTick; !interrupted_;) {
     while (const auto due = schedule_->next(now_ = io::now())) send(*due);
+    cpu.on_turn(statistics_->in_window(now_), now_);
     if (schedule_->over() && schedule_->in_flight() == 0) break;
     timer_->set(schedule_->deadline());
     wait(tick);
@@ -183,11 +217,13 @@ Result<RunResult> Runner::run(
              *statistics_);
   }
   statistics_->end_window(now_);
+  cpu.finish(now_);
   if (!interrupted_) statistics_->on_unsent(schedule_->count_unsent());
   return RunResult{.statistics = *std::move(statistics_),
                    .end = now_,
                    .elapsed = now_ - start,
-                   .cpu = cpu_time() - cpu_before,
+                   .cpu = cpu.cpu,
+                   .cpu_over = cpu.over,
                    .interrupted = interrupted_};
 }
 

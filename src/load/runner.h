@@ -46,7 +46,8 @@ struct RunResult {
   Statistics statistics;
   TimePoint end;
   Duration elapsed{};
-  Duration cpu{};  // Of this process, meanwhile.
+  Duration cpu{};       // Of this process, in the window, or in all where there is none ...
+  Duration cpu_over{};  // ... which is so long.
   bool interrupted = false;
 };
 

@@ -131,6 +131,19 @@ TEST(Runner, CountsWhatServersAnswer) {
   EXPECT_FALSE(result->interrupted);
 }
 
+TEST(Runner, LeavesTheWarmUpOutOfItsOwnWork) {
+  const FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer}; }};
+  RunOptions options = options_for(server.port(), 5);
+  const auto all = run_load(options);
+  ASSERT_TRUE(all);
+  EXPECT_GT(all->cpu_over, Duration{});
+  options.shape.warmup.requests = 2;
+  const auto warm = run_load(options);
+  ASSERT_TRUE(warm);
+  EXPECT_GT(warm->cpu_over, Duration{});
+  EXPECT_LT(warm->cpu_over, warm->elapsed);
+}
+
 TEST(Runner, KeepsConnectionsWhereItMay) {
   for (const bool keep : {true, false}) {
     const FakeServer server{[](int) -> FakeServer::Reply { return {kAnswer}; }};

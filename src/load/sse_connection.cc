@@ -45,6 +45,7 @@ void SseConnection::ask(std::uint64_t request, std::string_view members) {
   refusal_.clear();
   answer_ = {};
   finish_seen_ = false;
+  text_seen_ = false;
 }
 
 void SseConnection::on_input(std::span<std::byte> bytes, TimePoint /*now*/,
@@ -90,7 +91,10 @@ void SseConnection::on_body(std::vector<Event>& events) {
 }
 
 void SseConnection::on_event(std::string_view data, std::vector<Event>& events) {
-  if (data == "[DONE]") return finish(events);
+  if (data == "[DONE]") {
+    if (finish_seen_ || text_seen_) return finish(events);
+    return fail(kEmptyAnswer, "[DONE] came without text or finish_reason", events);
+  }
   std::array<unsigned char, kParseBytes> memory;
   json::monotonic_resource resource{memory.data(), memory.size()};
   const json::value value = parse_json(data, &resource);
@@ -106,7 +110,10 @@ void SseConnection::on_event(std::string_view data, std::vector<Event>& events) 
   const json::value* const choices = event->if_contains("choices");
   if (choices == nullptr || !choices->is_array() || choices->get_array().empty()) return;
   if (const json::object* const choice = object_in(choices->get_array().front())) {
-    if (has_text(*choice)) events.emplace_back(Tokens{*request_, 1, true});
+    if (has_text(*choice)) {
+      text_seen_ = true;
+      events.emplace_back(Tokens{*request_, 1, true});
+    }
     finish_seen_ = finish_seen_ || !text_in(*choice, "finish_reason").empty();
   }
 }

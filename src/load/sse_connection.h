@@ -19,7 +19,8 @@ struct HttpTarget {
 };
 
 // Chat completions and completions, one request at a time. An answer is done at its
-// `[DONE]`, or at its end where a finish_reason came before.
+// `[DONE]`, or at its end where a finish_reason came before. One of neither text nor
+// finish_reason is a failure.
 class SseConnection final : public Connection {
  public:
   // `target` outlives it.
@@ -53,6 +54,7 @@ class SseConnection final : public Connection {
   std::string refusal_;  // The body of what is no 200.
   Answer answer_;
   bool finish_seen_ = false;
+  bool text_seen_ = false;
 };
 
 }  // namespace seedance::loadgen

@@ -132,6 +132,8 @@ TEST(SseConnection, CountsWhatIsNoAnswerAsMalformed) {
   EXPECT_EQ(answer(R"({"choices":[{"text":"whole"}]})"), kMalformed);
   EXPECT_EQ(answer("data: {\"error\":{\"code\":\"engine_failed\"}}\n\n"), "engine_failed");
   EXPECT_EQ(answer("data: {\"error\":{}}\n\n"), "error_in_stream");
+  EXPECT_EQ(answer("data: [DONE]\n\n"), kEmptyAnswer);
+  EXPECT_EQ(answer("data: {\"choices\":[{\"text\":\"\"}]}\n\ndata: [DONE]\n\n"), kEmptyAnswer);
 }
 
 TEST(SseConnection, IsLostWhereTheAnswerIsNoHttp) {

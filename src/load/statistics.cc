@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace seedance::loadgen {
+namespace {
+
+// That end an answer and are in no frame with text: of the end of the text itself.
+constexpr std::uint64_t kSilentTokensMax = 1;
+
+}  // namespace
 
 Statistics::Statistics(const Warmup& warmup, const Slo& slo, TimePoint start)
     : warmup_(warmup),
@@ -66,13 +72,15 @@ void Statistics::on_tokens(Trace& trace, const Tokens& tokens, TimePoint now) {
 
 void Statistics::on_done(Trace& trace, const Answer& answer, TimePoint now) {
   const std::uint64_t tokens = std::max(answer.tokens.value_or(0), trace.tokens);
+  // With more, some frames hold several, and who knows how many the first one.
+  const bool counted = tokens <= trace.tokens + kSilentTokensMax;
+  const std::uint64_t later = trace.tokens - std::min(trace.tokens, trace.first_tokens);
   count_tokens(tokens - trace.tokens, now);
   trace.tokens = tokens;
   Latency latency{.longest_gap = trace.longest_gap, .e2e = now - trace.send.due};
   if (trace.first) latency.ttft = *trace.first - trace.send.due;
-  if (trace.first && tokens > trace.first_tokens && trace.last > *trace.first) {
-    const auto later = static_cast<std::int64_t>(tokens - trace.first_tokens);
-    latency.tpot = (trace.last - *trace.first) / later;
+  if (counted && trace.first && later > 0 && trace.last > *trace.first) {
+    latency.tpot = (trace.last - *trace.first) / static_cast<std::int64_t>(later);
   }
   const bool good = slo_.holds(latency);
   if (in_window(now)) {
@@ -90,6 +98,7 @@ void Statistics::on_done(Trace& trace, const Answer& answer, TimePoint now) {
   answer_tokens_ += tokens;
   add(Figure::e2e, latency.e2e);
   if (latency.tpot) add(Figure::tpot, *latency.tpot);
+  if (!counted) ++without_tpot_;
   if (answer.queue) add(Figure::queue, *answer.queue);
   if (!answer.prefill) return;
   add(Figure::prefill, *answer.prefill);
@@ -106,6 +115,7 @@ void Statistics::on_failed(const Trace& trace, std::string_view code, std::strin
 
 void Statistics::on_unsent(std::uint64_t count) {
   if (count == 0) return;
+  unsent_ += count;
   measured_.failed += count;
   Failures& failures = failures_.try_emplace(std::string{kNotSent}).first->second;
   failures.count += count;

@@ -69,8 +69,13 @@ class Statistics {
   // Of measured ones that succeeded.
   std::uint64_t prompt_tokens() const { return prompt_tokens_; }
   std::uint64_t answer_tokens() const { return answer_tokens_; }
+  // Of those, without a TPOT: it is not known how many tokens came first.
+  std::uint64_t without_tpot() const { return without_tpot_; }
+  // Measured ones that were due and never sent; they count as failed.
+  std::uint64_t unsent() const { return unsent_; }
   std::uint64_t good() const { return good_; }  // Measured, succeeded, and within the SLO.
 
+  bool in_window(TimePoint now) const;
   // The window, as far as it goes; nothing when it is empty.
   std::optional<Duration> window(TimePoint now) const;
   std::uint64_t window_tokens() const { return window_tokens_; }
@@ -79,7 +84,6 @@ class Statistics {
 
  private:
   bool is_measured(const Schedule::Send& send) const;
-  bool in_window(TimePoint now) const;
   void on_end(const Schedule::Send& send, TimePoint now);
   void add(Figure figure, Duration value);
   void count_tokens(std::uint64_t count, TimePoint now);
@@ -97,6 +101,8 @@ class Statistics {
   std::uint64_t tokens_ = 0;
   std::uint64_t prompt_tokens_ = 0;
   std::uint64_t answer_tokens_ = 0;
+  std::uint64_t without_tpot_ = 0;
+  std::uint64_t unsent_ = 0;
   std::uint64_t good_ = 0;
   std::uint64_t window_tokens_ = 0;
   std::uint64_t window_done_ = 0;
