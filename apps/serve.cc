@@ -160,7 +160,6 @@ struct Running {
   TimePoint began;
 };
 
-// Tells how many keys there are now: that their file changed is in no setting.
 Result<std::string> apply(server::Server& server, config::Settings settings,
                           const Running& running) {
   settings.model_path = running.settings.model_path;
@@ -171,8 +170,7 @@ Result<std::string> apply(server::Server& server, config::Settings settings,
   if (!checked) return std::unexpected(checked.error());
   const auto reloaded = server.reload(*std::move(config));
   if (!reloaded) return std::unexpected(reloaded.error());
-  if (settings.keys_file.empty()) return std::string{};
-  return fmt::format("keys: {} in all", keys);
+  return read_again(settings, keys);
 }
 
 int serve(server::Server& server, const Running& running) {

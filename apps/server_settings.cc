@@ -171,6 +171,17 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   return out;
 }
 
+std::string read_again(const config::Settings& settings, std::size_t keys) {
+  std::string out;
+  if (!settings.keys_file.empty()) out = fmt::format("keys: {} in all", keys);
+  std::string files;
+  for (const std::string* file : {&settings.tls_cert, &settings.tls_key, &settings.tls_client_ca}) {
+    if (!file->empty()) files += (files.empty() ? "" : ", ") + *file;
+  }
+  if (files.empty()) return out;
+  return fmt::format("{}{}read again: {}", out, out.empty() ? "" : "; ", files);
+}
+
 bool is_loopback_url(std::string_view url) {
   const std::string_view host = url.substr(std::min(url.find("://") + 3, url.size()));
   return host.starts_with("127.") || host.starts_with("[::1]");

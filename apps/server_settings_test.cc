@@ -199,5 +199,16 @@ TEST(ModelName, IsTheFileNameWithoutItsEndings) {
   EXPECT_EQ(model_name_of("-00001-of-00003.gguf"), "-00001-of-00003");
 }
 
+TEST(ServerSettings, NamesWhatAReloadReadAgain) {
+  config::Settings settings;
+  EXPECT_EQ(read_again(settings, 0), "");
+  settings.tls_cert = "a.pem";
+  settings.tls_key = "a.key";
+  EXPECT_EQ(read_again(settings, 0), "read again: a.pem, a.key");
+  settings.tls_client_ca = "ca.pem";
+  settings.keys_file = "keys";
+  EXPECT_EQ(read_again(settings, 2), "keys: 2 in all; read again: a.pem, a.key, ca.pem");
+}
+
 }  // namespace
 }  // namespace seedance::apps

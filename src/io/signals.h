@@ -36,4 +36,17 @@ class Signals {
   bool had_terminal_;
 };
 
+// While it lives, no signal reaches the calling thread, nor ever a thread that was started
+// meanwhile: for threads that may be older than Signals. Restores what was.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace seedance::io

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "io/poller.h"
 
 namespace seedance::io {
@@ -39,6 +42,21 @@ TEST(Signals, ThatWaitedAreReadToo) {
   const auto inner = Signals::open({SIGHUP});
   ASSERT_TRUE(outer && inner);
   EXPECT_EQ(inner->next(), SIGHUP);
+}
+
+TEST(SignalsBlocked, ReachNoThreadThatWasStartedMeanwhile) {
+  const auto blocks = [](int signal) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    return sigismember(&mask, signal) == 1;
+  };
+  std::atomic<bool> all_blocked = false;
+  {
+    const SignalsBlocked blocked;
+    std::thread{[&] { all_blocked = blocks(SIGHUP) && blocks(SIGTERM); }}.join();
+  }
+  EXPECT_TRUE(all_blocked);
+  EXPECT_FALSE(blocks(SIGTERM));
 }
 
 // Puts `fd` in the place of standard error while it lives.

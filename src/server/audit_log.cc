@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "io/clock.h"
+#include "io/signals.h"
 #include "io/system_error.h"
 
 namespace seedance::server {
@@ -37,8 +39,11 @@ AuditLog::AuditLog(std::string path, io::Fd file, io::Poller poller, io::Wakeup 
     : path_(std::move(path)),
       file_(std::move(file)),
       poller_(std::move(poller)),
-      inbox_(std::move(wakeup), waiting_max),
-      thread_([this] { run(); }) {}
+      inbox_(std::move(wakeup), waiting_max) {
+  // Signals are other threads' business, even those that nobody handles yet.
+  const io::SignalsBlocked blocked;
+  thread_ = std::thread{[this] { run(); }};
+}
 
 AuditLog::~AuditLog() {
   inbox_.post(Stop{});
@@ -70,16 +75,28 @@ bool AuditLog::carry_out(std::vector<Command>& commands) {
       ++records_;
     } else if (std::holds_alternative<Reopen>(command)) {
       write();
-      if (io::Fd file = open_file(path_); file.is_open()) {
-        file_ = std::move(file);
-        torn_ = false;
-      }
+      reopen_file();
     } else {
       goes_on = false;
     }
   }
   write();
   return goes_on;
+}
+
+// Where it cannot be opened, the old one goes on, and says so.
+void AuditLog::reopen_file() {
+  io::Fd file = open_file(path_);
+  if (file.is_open()) {
+    file_ = std::move(file);
+    torn_ = false;
+    return;
+  }
+  metrics_.reopens_failed.add();
+  observe::append_line(lines_, {.time = io::wall_now(),
+                                .event = observe::AuditEvent::reload,
+                                .code = "audit_log_not_opened"});
+  ++records_;
 }
 
 // All of the lines with one call as a rule: what cannot be written is lost.
@@ -110,6 +127,9 @@ void append_text(std::string& out, const AuditMetrics& metrics) {
   observe::append_counter(out, "seedance_audit_dropped_total",
                           "Records that are missing there: the disk was too slow or full.",
                           metrics.dropped.value());
+  observe::append_counter(out, "seedance_audit_reopens_failed_total",
+                          "Reloads after which records still go to the old file.",
+                          metrics.reopens_failed.value());
 }
 
 }  // namespace seedance::server

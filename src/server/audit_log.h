@@ -21,6 +21,7 @@ namespace seedance::server {
 struct AuditMetrics {
   observe::SharedCounter written;
   observe::SharedCounter dropped;  // More waited than may, or the file could not be written.
+  observe::SharedCounter reopens_failed;
 };
 
 // Writes in a thread of its own: nobody waits for the disk, and when it is too slow
@@ -39,7 +40,7 @@ class AuditLog {
   void add(observe::AuditRecord record);
 
   // Goes on in whatever file has the name now: somebody may have moved the old one
-  // away. From any thread.
+  // away. Where that cannot be opened, in the old one. From any thread.
   void reopen();
 
   const AuditMetrics& metrics() const { return metrics_; }
@@ -54,6 +55,7 @@ class AuditLog {
 
   void run();
   bool carry_out(std::vector<Command>& commands);
+  void reopen_file();
   void write();
 
   const std::string path_;

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -53,6 +56,48 @@ TEST_F(AuditLogTest, GoesOnInANewFileWhenTheOldOneWasMoved) {
   EXPECT_EQ(lines(text(path_ + ".1")), 1);
   EXPECT_THAT(text(path_), HasSubstr("after"));
   EXPECT_EQ(lines(text(path_)), 1);
+}
+
+TEST_F(AuditLogTest, SaysThatTheFileCouldNotBeOpenedAgain) {
+  std::filesystem::create_directory(directory_.path() + "/logs");
+  const std::string path = directory_.path() + "/logs/audit";
+  auto log = AuditLog::open(path);
+  ASSERT_TRUE(log) << log.error().detail;
+  std::filesystem::rename(directory_.path() + "/logs", directory_.path() + "/moved");
+  (*log)->reopen();
+  (*log)->add({.tenant = "acme"});
+  AuditLog& one = **log;
+  while (one.metrics().written.value() < 2) std::this_thread::yield();
+  EXPECT_EQ(one.metrics().reopens_failed.value(), 1U);
+  EXPECT_THAT(text(directory_.path() + "/moved/audit"),
+              AllOf(HasSubstr("audit_log_not_opened"), HasSubstr("acme")));
+}
+
+// Of every thread of this process but the first.
+std::vector<std::uint64_t> blocked_signals() {
+  std::vector<std::uint64_t> out;
+  for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+    if (task.path().filename() == std::to_string(getpid())) continue;
+    std::ifstream status{task.path() / "status"};
+    std::string line;
+    while (std::getline(status, line)) {
+      if (line.starts_with("SigBlk:")) out.push_back(std::stoull(line.substr(7), nullptr, 16));
+    }
+  }
+  return out;
+}
+
+// It is there before anybody handles signals.
+TEST_F(AuditLogTest, ItsThreadIsKilledByNoSignal) {
+  const auto log = AuditLog::open(path_);
+  ASSERT_TRUE(log) << log.error().detail;
+  const auto blocked = blocked_signals();
+  ASSERT_FALSE(blocked.empty());
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR2}) {
+    for (const std::uint64_t mask : blocked) {
+      EXPECT_NE(mask & (std::uint64_t{1} << (signal - 1)), 0U) << signal;
+    }
+  }
 }
 
 TEST_F(AuditLogTest, DropsAndCountsWhatHasNoRoom) {

@@ -1,12 +1,12 @@
 #include "store/file_journal.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <utility>
 
 #include "base/check.h"
 #include "io/clock.h"
+#include "io/signals.h"
 #include "store/journal_directory.h"
 
 namespace seedance::store {
@@ -139,12 +139,8 @@ Result<FileJournal::Channels> FileJournal::open_channels() {
 
 // Signals are other threads' business, even those that nobody handles yet.
 void FileJournal::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const io::SignalsBlocked blocked;
   thread_ = std::thread{[this] { run(); }};
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void FileJournal::run() {

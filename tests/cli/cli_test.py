@@ -401,6 +401,11 @@ class Keys(Server):
         self.start("--engine", "scripted", "--keys-file", self.file)
         self.assertIn("chmod 600", self.stop())
 
+    def test_signals_reach_a_server_with_an_audit_log_and_no_supervisor(self):
+        self.start("--engine", "scripted", "--no-supervisor", "--audit-log", self.path("audit"))
+        self.reload("nothing changed")
+        self.assertEqual(self.stop(), "")
+
     def test_leave_what_they_did_in_the_audit_log(self):
         key = self.add("--tenant", "acme")
         log = self.path("audit.jsonl")
