@@ -77,11 +77,13 @@ bool OriginRules::lists(std::string_view origin) const {
   return any_ || origins_.contains(lower(origin));
 }
 
-bool OriginRules::admits(std::string_view origin, std::string_view host) const {
+bool OriginRules::admits(std::string_view origin, std::string_view host,
+                         Transport transport) const {
   if (lists(origin)) return true;
   const std::string page = lower(origin);
   const std::string here = lower(host);
-  return !here.empty() && (page == "http://" + here || page == "https://" + here);
+  if (here.empty()) return false;
+  return page == "https://" + here || (transport == Transport::clear && page == "http://" + here);
 }
 
 }  // namespace seedance::auth

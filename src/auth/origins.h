@@ -1,6 +1,7 @@
 // Which names this server answers to, and which pages may use it.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -27,6 +28,9 @@ class HostRules {
   bool any_ = false;
 };
 
+// How a request came. In the clear, it may be through a proxy that speaks TLS.
+enum class Transport : std::uint8_t { clear, tls };
+
 // Origin check against pages of other sites. A value; any thread may ask it.
 class OriginRules {
  public:
@@ -36,8 +40,9 @@ class OriginRules {
   // Listed: its pages may also read the answers (CORS).
   bool lists(std::string_view origin) const;
 
-  // Listed, or of the very host that was asked: `host` is the Host header.
-  bool admits(std::string_view origin, std::string_view host) const;
+  // Listed, or of the very host that was asked: `host` is the Host header. Over TLS a
+  // page that came in the clear is another site's: anybody on the way may have made it.
+  bool admits(std::string_view origin, std::string_view host, Transport transport) const;
 
  private:
   std::set<std::string, std::less<>> origins_;

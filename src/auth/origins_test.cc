@@ -48,19 +48,27 @@ TEST(HostRules, AStarAdmitsAnyName) {
 
 TEST(OriginRules, AdmitTheSameHostOnly) {
   const OriginRules rules{{}};
-  EXPECT_TRUE(rules.admits("http://localhost:8080", "localhost:8080"));
-  EXPECT_TRUE(rules.admits("https://Box.lan", "box.lan"));
-  EXPECT_FALSE(rules.admits("http://localhost:3000", "localhost:8080"));
-  EXPECT_FALSE(rules.admits("http://evil.example", "localhost:8080"));
-  EXPECT_FALSE(rules.admits("http://localhost:8080.evil.example", "localhost:8080"));
-  EXPECT_FALSE(rules.admits("null", "localhost:8080"));
-  EXPECT_FALSE(rules.admits("http://", ""));
+  EXPECT_TRUE(rules.admits("http://localhost:8080", "localhost:8080", Transport::clear));
+  EXPECT_TRUE(rules.admits("https://Box.lan", "box.lan", Transport::clear));
+  EXPECT_FALSE(rules.admits("http://localhost:3000", "localhost:8080", Transport::clear));
+  EXPECT_FALSE(rules.admits("http://evil.example", "localhost:8080", Transport::clear));
+  EXPECT_FALSE(
+      rules.admits("http://localhost:8080.evil.example", "localhost:8080", Transport::clear));
+  EXPECT_FALSE(rules.admits("null", "localhost:8080", Transport::clear));
+  EXPECT_FALSE(rules.admits("http://", "", Transport::clear));
   EXPECT_FALSE(rules.lists("http://localhost:8080"));
+}
+
+TEST(OriginRules, AdmitNoPageInTheClearOverTls) {
+  const OriginRules rules{Names{"http://old.example"}};
+  EXPECT_FALSE(rules.admits("http://box.lan", "box.lan", Transport::tls));
+  EXPECT_TRUE(rules.admits("https://box.lan", "box.lan", Transport::tls));
+  EXPECT_TRUE(rules.admits("http://old.example", "box.lan", Transport::tls)) << "it is listed";
 }
 
 TEST(OriginRules, AdmitExactlyWhatIsListed) {
   const OriginRules rules{Names{"https://app.example"}};
-  EXPECT_TRUE(rules.admits("https://app.example", "localhost"));
+  EXPECT_TRUE(rules.admits("https://app.example", "localhost", Transport::clear));
   EXPECT_TRUE(rules.lists("https://APP.example"));
   EXPECT_FALSE(rules.lists("http://app.example"));
   EXPECT_FALSE(rules.lists("https://app.example:444"));

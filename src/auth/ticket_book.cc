@@ -23,6 +23,14 @@ std::optional<std::string> TicketBook::issue(Principal principal, TimePoint now)
   return ticket;
 }
 
+std::optional<Principal> TicketBook::find(std::string_view ticket, TimePoint now) const {
+  const SecretHash hash = hash_of(ticket);
+  const std::scoped_lock lock{mutex_};
+  const auto found = by_hash_.find(hash);
+  if (found == by_hash_.end() || now >= found->second->expires) return std::nullopt;
+  return found->second->principal;
+}
+
 std::optional<Principal> TicketBook::take(std::string_view ticket, TimePoint now) {
   const SecretHash hash = hash_of(ticket);
   const std::scoped_lock lock{mutex_};

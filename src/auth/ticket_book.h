@@ -31,6 +31,9 @@ class TicketBook {
   // A fresh ticket for the principal; nothing when too many wait.
   std::optional<std::string> issue(Principal principal, TimePoint now);
 
+  // Whose ticket it is, while it may be taken.
+  std::optional<Principal> find(std::string_view ticket, TimePoint now) const;
+
   // Whose ticket it is, the first time that it is shown before its time is over.
   std::optional<Principal> take(std::string_view ticket, TimePoint now);
 

@@ -24,6 +24,16 @@ TEST(TicketBook, LetsInOnce) {
   EXPECT_EQ(book.size(), 0U);
 }
 
+TEST(TicketBook, FindsWithoutTaking) {
+  TicketBook book{{.ttl = seconds{60}}};
+  const auto ticket = book.issue(kAcme, kNow);
+  EXPECT_EQ(book.find(*ticket, kNow), kAcme);
+  EXPECT_EQ(book.find(*ticket + "A", kNow), std::nullopt);
+  EXPECT_EQ(book.find(*ticket, kNow + seconds{60}), std::nullopt);
+  EXPECT_EQ(book.take(*ticket, kNow), kAcme);
+  EXPECT_EQ(book.find(*ticket, kNow), std::nullopt);
+}
+
 TEST(TicketBook, KnowsOnlyWhatItIssued) {
   TicketBook book{{}};
   const auto ticket = book.issue(kAcme, kNow);

@@ -57,7 +57,7 @@ class TlsContext {
 // Who the peer is, by a certificate that was verified.
 struct PeerCertificate {
   std::string subject;      // RFC 4514: "CN=phone,O=Example".
-  std::string common_name;  // Empty when it has none.
+  std::string common_name;  // Empty when it has none, or several.
 };
 
 // One side of TLS on a socket, which its owner keeps open. The handshake runs as bytes

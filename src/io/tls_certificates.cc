@@ -49,7 +49,7 @@ std::string text_of(const X509_NAME* name) {
 
 std::string common_name_of(const X509_NAME* name) {
   const int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
-  if (at < 0) return {};
+  if (at < 0 || X509_NAME_get_index_by_NID(name, NID_commonName, at) >= 0) return {};
   unsigned char* utf8 = nullptr;
   const int size =
       ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at)));

@@ -26,7 +26,7 @@ Result<void> load_identity(SSL_CTX* context, const NamedFile& certificate, const
 // RFC 4514: "CN=phone,O=Example".
 std::string text_of(const X509_NAME* name);
 
-// Empty when there is none.
+// Empty when there is none, or more than one: nobody could say which of them is meant.
 std::string common_name_of(const X509_NAME* name);
 
 }  // namespace seedance::io

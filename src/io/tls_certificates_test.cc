@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -54,7 +56,17 @@ TEST_F(TlsCertificates, NobodyIsAskedForAPassphrase) {
                        reinterpret_cast<const unsigned char*>(secret.data()), 6, nullptr, nullptr);
   std::fclose(out);
   EVP_PKEY_free(key);
+  // It would be there, for whoever asked.
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const Fd answer{ends[0]};
+  Fd typist{ends[1]};
+  ASSERT_EQ(write(typist.get(), "secret\n", 7), 7);
+  typist.close();
+  const Fd before{dup(STDIN_FILENO)};
+  dup2(answer.get(), STDIN_FILENO);
   EXPECT_THAT(trouble(ours.certificate, ours.key), StartsWith("key: " + ours.key));
+  dup2(before.get(), STDIN_FILENO);
 }
 
 TEST(TlsNames, AreText) {
@@ -68,6 +80,9 @@ TEST(TlsNames, AreText) {
                              reinterpret_cast<const unsigned char*>(common.c_str()), -1, -1, 0);
   EXPECT_EQ(common_name_of(name.get()), common);
   EXPECT_EQ(text_of(name.get()), "CN=" + common + ",O=Ex");
+  X509_NAME_add_entry_by_txt(name.get(), "CN", MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>("other"), -1, -1, 0);
+  EXPECT_EQ(common_name_of(name.get()), "") << "nobody knows which is meant";
 }
 
 }  // namespace

@@ -82,7 +82,6 @@ std::string retry_after_seconds(std::uint32_t milliseconds) {
 void HttpSession::begin_answer(const wire::HttpRequest& request) {
   routed_ = route_of(request.path());
   if (routed_.route == Route::debug_echo && !context_.config.debug_echo) routed_ = {};
-  caller_.principal = {.tenant = ""};
   asked_.reset();
   keep_alive_ = request.keep_alive && !draining_;
   head_only_ = request.method == "HEAD";
@@ -92,6 +91,7 @@ void HttpSession::begin_answer(const wire::HttpRequest& request) {
 }
 
 bool HttpSession::admit(const wire::HttpRequest& request, TimePoint now) {
+  caller_.principal = {.tenant = ""};
   if (!routed_.open() && !admit_page(request)) return false;
   if (request.method == "OPTIONS" && routed_.takes("OPTIONS")) {
     preflight(request);
@@ -117,7 +117,8 @@ bool HttpSession::admit_page(const wire::HttpRequest& request) {
     return false;
   }
   const auto origin = request.header("Origin");
-  if (!origin || context_.access.origins.admits(*origin, host)) return true;
+  const auto transport = context_.tls ? auth::Transport::tls : auth::Transport::clear;
+  if (!origin || context_.access.origins.admits(*origin, host, transport)) return true;
   refuse_caller(auth::Refusal::origin);
   return false;
 }
@@ -137,24 +138,32 @@ bool HttpSession::admit_caller(const wire::HttpRequest& request, TimePoint now) 
 std::expected<auth::Principal, auth::Refusal> HttpSession::identify(
     const wire::HttpRequest& request, TimePoint now) {
   const auth::Gate& gate = *context_.access.gate;
+  if (const std::string_view ticket = shown_ticket(request); !ticket.empty()) {
+    // It is taken when the WebSocket opens: a request that opens none does not use it up.
+    auto principal = context_.tickets ? context_.tickets->find(ticket, now) : std::nullopt;
+    if (!principal || !gate.still_admits(*principal, io::wall_now())) {
+      return std::unexpected(auth::Refusal::wrong_ticket);
+    }
+    return *std::move(principal);
+  }
   std::string_view key = auth::bearer_token(request.header("Authorization").value_or(""));
   if (gate.closed() && key.empty() && is_websocket(routed_.route)) {
-    const std::string_view offered = request.header("Sec-WebSocket-Protocol").value_or("");
-    std::string_view ticket = auth::subprotocol_secret(offered, auth::kTicketSubprotocol);
-    if (ticket.empty()) ticket = auth::query_ticket(query_of(request));
-    if (!ticket.empty()) {
-      auto principal = context_.tickets ? context_.tickets->take(ticket, now) : std::nullopt;
-      if (!principal || !gate.still_admits(*principal, io::wall_now())) {
-        return std::unexpected(auth::Refusal::wrong_ticket);
-      }
-      return *std::move(principal);
-    }
-    key = auth::subprotocol_secret(offered, auth::kKeySubprotocol);
+    key = auth::subprotocol_secret(request.header("Sec-WebSocket-Protocol").value_or(""),
+                                   auth::kKeySubprotocol);
   }
   if (key.empty() && !certificate_.empty()) {
     if (auto principal = gate.admit_certificate(certificate_)) return *std::move(principal);
   }
   return gate.admit(key, io::wall_now());
+}
+
+// What the caller is known by, when it is a ticket; empty when it is not.
+std::string_view HttpSession::shown_ticket(const wire::HttpRequest& request) const {
+  if (!context_.access.gate->closed() || !is_websocket(routed_.route)) return {};
+  if (!auth::bearer_token(request.header("Authorization").value_or("")).empty()) return {};
+  const std::string_view offered = request.header("Sec-WebSocket-Protocol").value_or("");
+  const std::string_view ticket = auth::subprotocol_secret(offered, auth::kTicketSubprotocol);
+  return ticket.empty() ? auth::query_ticket(query_of(request)) : ticket;
 }
 
 void HttpSession::refuse_caller(auth::Refusal why) {
@@ -387,6 +396,10 @@ void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
                    .numbers = {{"connections_max", most}},
                    .retry_after_ms = kRetryAfterMs});
   }
+  if (const std::string_view ticket = shown_ticket(request);
+      !ticket.empty() && !context_.tickets->take(ticket, now)) {
+    return refuse_caller(auth::Refusal::wrong_ticket);
+  }
   upgrade_.place = *std::move(place);
   wire::append_upgrade_response(upgrade_.response, *agreed);
   if (is_echo) {
@@ -443,15 +456,18 @@ void HttpSession::refuse(const Problem& problem, std::vector<wire::HttpField> fi
 // For a status that no error code has.
 void HttpSession::refuse_with(int status, std::string message,
                               std::vector<wire::HttpField> fields) {
-  auto answer = api::error_answer(
-      {.code = status == 413 ? ErrorCode::payload_too_large : ErrorCode::invalid_request,
-       .message = std::move(message)});
+  const ErrorCode code = status == 413 ? ErrorCode::payload_too_large : ErrorCode::invalid_request;
+  context_.note(caller_, observe::AuditEvent::refuse, routed_.route, asked_, status, name(code));
+  auto answer = api::error_answer({.code = code, .message = std::move(message)});
   answer.status = status;
   respond_json(answer, std::move(fields));
 }
 
 void HttpSession::refuse_and_close(int status, std::string message, TimePoint now) {
-  if (!head_seen_) begin_answer({});  // Nothing is known of the request.
+  if (!head_seen_) {  // Nothing is known of the request.
+    begin_answer({});
+    caller_.principal = {.tenant = ""};
+  }
   keep_alive_ = false;
   if (status == 408) context_.counters.count_limit(Limit::arrival);
   if (status == 414) context_.counters.count_limit(Limit::target);

@@ -60,7 +60,6 @@ std::size_t HttpSession::parse(Bytes bytes, TimePoint now) {
   if (const auto& error = parser_.error()) {
     refuse_and_close(error->status, error->detail, now);
   } else if (parser_.complete()) {
-    head_seen_ = false;
     on_request(parser_.take(), now);
   } else if (!head_seen_ && parser_.head() != nullptr) {
     head_seen_ = true;
@@ -84,7 +83,8 @@ void HttpSession::on_head(const wire::HttpRequest& head, TimePoint now) {
 
 void HttpSession::on_request(const wire::HttpRequest& request, TimePoint now) {
   begin_answer(request);
-  if (admit(request, now)) serve(request, now);
+  // Whose head was seen already was admitted then.
+  if (std::exchange(head_seen_, false) || admit(request, now)) serve(request, now);
   if (state_ == State::reading) complete(now);
 }
 

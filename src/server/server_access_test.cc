@@ -199,6 +199,28 @@ TEST(ServerTickets, OpenOneWebSocketOnce) {
   EXPECT_EQ(get(server, "/v1/tickets", kAcme).status, 405);
 }
 
+TEST(ServerTickets, AreNotUsedUpByRequestsThatOpenNothing) {
+  const TestServer server{"rate=0", guarded()};
+  const std::string target = "/ws/inference?ticket=" + ticket_of(server);
+  EXPECT_EQ(get(server, target).status, 426);
+  EXPECT_EQ(TestClient{server.port()}.post(target, "").status, 405);
+  EXPECT_THAT(upgrade(server, target, ""), StartsWith("HTTP/1.1 101 "));
+  EXPECT_EQ(get(server, target).status, 401);
+}
+
+// Whoever was let in by the head of a request is not asked again for its body.
+TEST(ServerTickets, LetInOnceHoweverTheRequestArrives) {
+  const TestServer server{"rate=0", guarded()};
+  TestClient client{server.port()};
+  client.send(
+      fmt::format("GET /ws/inference?ticket={} HTTP/1.1\r\nHost: localhost\r\n"
+                  "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+                  ticket_of(server)));
+  EXPECT_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 100 "));
+  client.send("{}");
+  EXPECT_EQ(client.response().status, 426);
+}
+
 TEST(ServerTickets, StandForTheirTenant) {
   const TestServer server{std::string{kEndless}, guarded()};
   const std::string mine = ticket_of(server, kOther);
@@ -359,6 +381,11 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
     socket.message("INFER_DONE");
     EXPECT_EQ(get(server, "/metrics", kAcme).status, 403);
     EXPECT_EQ(get(server, "/v1/models", bearer("wrong")).status, 401);
+    EXPECT_EQ(get(server, "/ws/inference", kAcme).status, 426);
+    EXPECT_EQ(get(server, "/none", kAcme).status, 404);
+    EXPECT_EQ(get(server, "/v1/tickets", kAcme).status, 405);
+    EXPECT_EQ(get(server, "/v1/models", "Host: other\r\n").status, 400);
+    EXPECT_EQ(get(server, "/metrics", kOps).status, 200);
     config = scripted_config(std::string{kEndless});
     config.gate = std::make_shared<const auth::Gate>(two_tenants());
     ASSERT_TRUE(server.server().reload(config));
@@ -396,6 +423,10 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
            "refuse other user b1 websocket st - stream_not_found",
            "refuse acme user a1 metrics - 403 role",
            "refuse - - - models - 401 wrong_key",
+           "refuse acme user a1 websocket - 426 invalid_request",
+           "refuse acme user a1 unknown - 404 invalid_request",
+           "refuse acme user a1 tickets - 405 invalid_request",
+           "refuse - - - unknown - 400 invalid_request",
            "reload - - - - - - ok",
            "reload - - - - - - failed",
            "admin - - - - - - drain",

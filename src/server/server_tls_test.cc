@@ -141,6 +141,16 @@ TEST_F(ServerTls, TellsWhoSpeaksPlainHttp) {
   EXPECT_THAT(response.body, HasSubstr("https://"));
 }
 
+TEST_F(ServerTls, KeepsOutPagesThatCameInTheClear) {
+  const auto ask = [&](std::string_view origin) {
+    return client().ask(fmt::format(
+        "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: {}\r\nConnection: close\r\n\r\n",
+        origin));
+  };
+  EXPECT_THAT(ask("http://localhost"), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(ask("https://localhost"), StartsWith("HTTP/1.1 200 "));
+}
+
 TEST_F(ServerTls, AReloadReplacesTheCertificateAndKeepsConnections) {
   TlsClient before = client();
   EXPECT_EQ(before.server_name(), "first");
@@ -180,6 +190,11 @@ TEST(ServerTlsClients, AreKnownByTheirCertificates) {
   EXPECT_THAT(get("/v1/models", nullptr), StartsWith("HTTP/1.1 401 "));
   EXPECT_THAT(get("/healthz", nullptr), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(get("/metrics", &phone), StartsWith("HTTP/1.1 403 "));
+  TlsClient with_key{server, {.trusts = &authority, .shows = &phone}};
+  EXPECT_THAT(with_key.ask("GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                           "Authorization: Bearer wrong\r\n\r\n"),
+              StartsWith("HTTP/1.1 401 "))
+      << "who shows a key is who he says by it";
   const std::string body = R"({"prompt":"x","max_tokens":5})";
   const std::string answer = TlsClient{server, {.trusts = &authority, .shows = &phone}}.ask(
       fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"

@@ -257,6 +257,12 @@ class HttpParser::Message final : private http::basic_parser<true> {
       case http::field::host:
         if (++hosts_ > 1) return refuse({400, "more than one Host"}, code);
         break;
+      case http::field::origin:
+        if (++origins_ > 1) return refuse({400, "more than one Origin"}, code);
+        break;
+      case http::field::authorization:
+        if (++authorizations_ > 1) return refuse({400, "more than one Authorization"}, code);
+        break;
       case http::field::content_length:
         // Beast also takes lists and repetitions of one number.
         if (++lengths_ > 1 ||
@@ -314,6 +320,8 @@ class HttpParser::Message final : private http::basic_parser<true> {
   int digits_ = 0;  // Of the chunk's size.
   int hosts_ = 0;
   int lengths_ = 0;
+  int origins_ = 0;
+  int authorizations_ = 0;
   bool empty_line_skipped_ = false;
 };
 

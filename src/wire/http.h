@@ -67,8 +67,8 @@ struct HttpError {
 // behind a complete request, which go to the parser again after take(), or to
 // a WsConnection after an upgrade. Deadlines are the owner's (408). Refuses
 // with 400 whatever two readers could understand differently: bare CR or LF,
-// folded headers, space before a colon, more than one Content-Length or Host,
-// Content-Length with Transfer-Encoding, chunk extensions, trailers. Holds no
+// folded headers, space before a colon, more than one Content-Length, Host, Origin or
+// Authorization, Content-Length with Transfer-Encoding, chunk extensions, trailers. Holds no
 // memory between requests. Skips one empty line before a request; an absolute target
 // becomes its path, and its authority the Host. Belongs to one thread.
 class HttpParser {

@@ -160,6 +160,8 @@ TEST(HttpParser, RefusesWhatCouldSmuggle) {
            post + ": a\r\n\r\n",
            post + "no colon\r\n\r\n",
            post + "Host: b\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\norigin: http://b\r\n\r\n"s,
+           "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: a b\r\nAuthorization: a b\r\n\r\n"s,
            "GET / HTTP/1.1\nHost: a\n\n"s,
            "GET / HTTP/1.1\r\n Host: a\r\n\r\n"s,
            "GET / HTTP/1.1\r\n\r\n"s,
