@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "io/fd.h"
+#include "io/file_system.h"
 #include "io/system_error.h"
 
 namespace seedance::apps {
@@ -24,6 +25,16 @@ Result<void> write_all(const io::Fd& fd, std::string_view text, const std::strin
     text.remove_prefix(static_cast<std::size_t>(count));
   }
   return {};
+}
+
+// link() refuses to replace, rename() does replace; both put the whole file in place.
+Result<void> put_in_place(const std::string& temporary, const std::string& path,
+                          Overwrite overwrite) {
+  const int done = overwrite == Overwrite::yes ? ::rename(temporary.c_str(), path.c_str())
+                                               : ::link(temporary.c_str(), path.c_str());
+  if (done == 0) return {};
+  if (errno != EEXIST) return io::system_failure(path);
+  return fail(Errc::invalid, path + ": is there already; --force replaces it");
 }
 
 }  // namespace
@@ -46,23 +57,17 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view text, Overwrite overwrite) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  const io::Fd fd{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  std::string temporary = path + ".XXXXXX";
+  // A new file, for its owner only, whose name nobody could foresee.
+  const io::Fd fd{::mkostemp(temporary.data(), O_CLOEXEC)};
   if (!fd.is_open()) return io::system_failure(path);
   Result<void> result = write_all(fd, text, path);
-  // link() refuses to replace, rename() does replace; both put the whole file in place.
-  if (result && overwrite == Overwrite::yes && ::rename(temporary.c_str(), path.c_str()) == 0) {
-    return {};
-  }
-  if (result && (overwrite == Overwrite::yes || ::link(temporary.c_str(), path.c_str()) != 0)) {
-    if (errno == EEXIST) {
-      result = fail(Errc::invalid, path + ": is there already; --force replaces it");
-    } else {
-      result = io::system_failure(path);
-    }
-  }
-  ::unlink(temporary.c_str());
-  return result;
+  if (result && ::fsync(fd.get()) != 0) result = io::system_failure(path);
+  if (result) result = put_in_place(temporary, path, overwrite);
+  if (!result || overwrite == Overwrite::no) ::unlink(temporary.c_str());
+  if (!result) return result;
+  const std::string parent = std::filesystem::path{path}.parent_path().string();
+  return io::SystemFiles{}.sync_directory(parent.empty() ? "." : parent);
 }
 
 Result<void> make_private_directory(const std::string& path) {

@@ -1,8 +1,10 @@
 #include "apps/files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -44,6 +46,16 @@ TEST_F(FilesTest, ReplacesOnlyWhenAllowedAndLeavesNothingElseBehind) {
   ASSERT_TRUE(write_file(path, "new", Overwrite::yes));
   EXPECT_EQ(read_file(path, 9), "new");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator{directory_}, {}), 1);
+}
+
+TEST_F(FilesTest, FollowsNoLinkThatWaitsForIt) {
+  const std::string path = directory_ + "/a";
+  const std::string other = directory_ + "/other";
+  ASSERT_TRUE(write_file(other, "mine", Overwrite::no));
+  std::filesystem::create_symlink(other, fmt::format("{}.{}.tmp", path, ::getpid()));
+  ASSERT_TRUE(write_file(path, "text", Overwrite::yes));
+  EXPECT_EQ(read_file(other, 9), "mine");
+  EXPECT_EQ(read_file(path, 9), "text");
 }
 
 TEST_F(FilesTest, MakesPrivateDirectories) {
