@@ -35,7 +35,7 @@ COVERS = {
     "src/server/server_test.cc": ["src/server/" + name for name in (
         "child.cc", "core_loop.cc", "edge.cc", "host.cc", "process_host.cc", "scripted_host.cc")],
     "src/server/server_ws_test.cc": ["src/server/" + name for name in (
-        "connection.cc", "context.cc", "deadlines.cc", "ws_session.cc")],
+        "connection.cc", "context.cc", "deadlines.cc", "ws_requests.cc", "ws_session.cc")],
     "tests/sim/simulation_test.cc": ["src/sim/" + name for name in (
         "client.cc", "edge.cc", "errand.cc", "event_session.cc", "guest.cc", "host.cc",
         "listener.cc", "native_session.cc", "referee.cc", "scenario.cc", "server.cc", "session.cc",
