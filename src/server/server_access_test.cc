@@ -356,6 +356,29 @@ TEST(ServerPitfalls, C18EchoesNoCredential) {
                             HasSubstr("Sec-WebSocket-Protocol: seedance.v2+json\r\n")));
 }
 
+// Of each record what tells one from another; that stream is "st".
+std::vector<std::string> summary_of(const std::string& text, const std::string& stream) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const auto record = boost::json::parse(text.substr(at, end - at)).as_object();
+    EXPECT_THAT(std::string{record.at("time").as_string()}, StartsWith("20"));
+    const auto field = [&](std::string_view name) {
+      const auto* value = record.if_contains(name);
+      if (value == nullptr) return std::string{"-"};
+      return value->is_int64() ? std::to_string(value->as_int64())
+                               : std::string{value->as_string()};
+    };
+    lines.push_back(fmt::format("{} {} {} {} {} {} {} {}", field("event"), field("tenant"),
+                                field("role"), field("key"), field("route"),
+                                field("stream") == stream ? "st" : field("stream"), field("status"),
+                                field("code")));
+    if (field("route") != "-") EXPECT_THAT(field("address"), StartsWith("127.0.0.1:"));
+    at = end + 1;
+  }
+  return lines;
+}
+
 TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
   const io::TestDirectory directory;
   const std::string path = directory.path() + "/audit.jsonl";
@@ -392,24 +415,7 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
     server.server().note_failed_reload();
   }
   const std::string text = io::read_file(path).value();
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    const auto record = boost::json::parse(text.substr(at, end - at)).as_object();
-    EXPECT_THAT(std::string{record.at("time").as_string()}, StartsWith("20"));
-    const auto field = [&](std::string_view name) {
-      const auto* value = record.if_contains(name);
-      if (value == nullptr) return std::string{"-"};
-      return value->is_int64() ? std::to_string(value->as_int64())
-                               : std::string{value->as_string()};
-    };
-    lines.push_back(fmt::format("{} {} {} {} {} {} {} {}", field("event"), field("tenant"),
-                                field("role"), field("key"), field("route"),
-                                field("stream") == stream ? "st" : field("stream"), field("status"),
-                                field("code")));
-    if (field("route") != "-") EXPECT_THAT(field("address"), StartsWith("127.0.0.1:"));
-    at = end + 1;
-  }
+  const std::vector<std::string> lines = summary_of(text, stream);
   for (const auto* line : {
            "ticket acme user a1 tickets - - -",
            "connect acme user a1 websocket - - -",
