@@ -125,6 +125,23 @@ void set_request_limits(const config::Settings& settings, server::ServerLimits& 
   out.websocket.fragments_max = static_cast<std::uint32_t>(settings.max_message_fragments);
 }
 
+void set_stream_limits(const config::Settings& settings, server::ServerConfig& out) {
+  out.limits.streams_per_connection_max =
+      static_cast<std::uint32_t>(settings.max_streams_per_connection);
+  out.limits.waiting_per_connection_max =
+      static_cast<std::uint32_t>(settings.max_waiting_per_connection);
+  out.limits.waiting_bytes_per_connection_max =
+      static_cast<std::uint64_t>(settings.max_waiting_bytes_per_connection);
+  out.limits.resumes_per_connection_max =
+      static_cast<std::uint32_t>(settings.max_resumes_per_connection);
+  out.core.streams_queued_max = static_cast<std::uint32_t>(settings.max_queued_streams);
+  out.core.prepares_max = settings.max_preparing_streams == 0
+                              ? out.core.streams_queued_max
+                              : static_cast<std::uint32_t>(settings.max_preparing_streams);
+  out.core.prepare_bytes_max = static_cast<std::uint64_t>(settings.max_preparing_bytes);
+  out.core.streams_per_tenant_max = static_cast<std::uint32_t>(settings.max_streams_per_tenant);
+}
+
 }  // namespace
 
 Result<server::ServerConfig> server_config(const config::Settings& settings) {
@@ -145,6 +162,7 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   if (!gate) return std::unexpected(gate.error());
   out.gate = *std::move(gate);
   out.tickets = {.tickets_max = static_cast<std::size_t>(settings.max_tickets),
+                 .tenant_max = static_cast<std::size_t>(settings.max_tickets_per_tenant),
                  .ttl = ms(settings.ticket_ttl_ms)};
   out.audit_log = settings.audit_log;
   out.allowed_hosts = settings.allowed_hosts;
@@ -157,10 +175,8 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   }
   out.debug_echo = settings.debug_echo;
   set_connection_limits(settings, out.limits);
-  out.limits.streams_per_connection_max =
-      static_cast<std::uint32_t>(settings.max_streams_per_connection);
   set_request_limits(settings, out.limits);
-  out.core.streams_queued_max = static_cast<std::uint32_t>(settings.max_queued_streams);
+  set_stream_limits(settings, out);
   out.core.queue_wait_max = ms(settings.queue_timeout_ms);
   out.core.detach_ttl = ms(settings.detach_ttl_ms);
   out.core.orphan_ttl = ms(settings.orphan_ttl_ms);

@@ -32,12 +32,12 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.buffer_timeout_ms = 20;
   settings.drain_timeout_ms = 30;
   settings.max_connections = 40;
-  settings.max_streams_per_connection = 50;
+  settings.max_tickets = 55;
+  settings.max_tickets_per_tenant = 56;
   settings.max_message_bytes = 6000;
   settings.max_message_fragments = 65;
   settings.websocket_deflate_level = 5;
   settings.debug_echo = true;
-  settings.max_queued_streams = 70;
   settings.queue_timeout_ms = 80;
   settings.detach_ttl_ms = 90;
   settings.orphan_ttl_ms = 100;
@@ -64,7 +64,8 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(config->merge, std::chrono::milliseconds{20});
   EXPECT_EQ(config->drain_timeout, std::chrono::milliseconds{30});
   EXPECT_EQ(config->limits.connections_max, 40U);
-  EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
+  EXPECT_EQ(config->tickets.tickets_max, 55U);
+  EXPECT_EQ(config->tickets.tenant_max, 56U);
   EXPECT_EQ(config->limits.http.body_bytes_max, 6000U);
   EXPECT_EQ(config->limits.websocket.message_bytes_max, 6000U);
   EXPECT_EQ(config->limits.websocket.fragments_max, 65U);
@@ -72,12 +73,35 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_TRUE(config->debug_echo);
   settings.websocket_deflate = true;
   EXPECT_EQ(server_config(settings)->deflate_level, 5);
-  EXPECT_EQ(config->core.streams_queued_max, 70U);
   EXPECT_EQ(config->core.queue_wait_max, std::chrono::milliseconds{80});
   EXPECT_EQ(config->core.detach_ttl, std::chrono::milliseconds{90});
   EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
   EXPECT_EQ(config->core.streams_kept_max, 110U);
   EXPECT_EQ(config->core.kept_bytes_max, std::uint64_t{120} << 20);
+}
+
+TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  settings.max_streams_per_connection = 50;
+  settings.max_waiting_per_connection = 51;
+  settings.max_waiting_bytes_per_connection = 52;
+  settings.max_resumes_per_connection = 53;
+  settings.max_streams_per_tenant = 54;
+  settings.max_queued_streams = 70;
+  settings.max_preparing_bytes = 7100;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
+  EXPECT_EQ(config->limits.waiting_per_connection_max, 51U);
+  EXPECT_EQ(config->limits.waiting_bytes_per_connection_max, 52U);
+  EXPECT_EQ(config->limits.resumes_per_connection_max, 53U);
+  EXPECT_EQ(config->core.streams_per_tenant_max, 54U);
+  EXPECT_EQ(config->core.streams_queued_max, 70U);
+  EXPECT_EQ(config->core.prepares_max, 70U);
+  EXPECT_EQ(config->core.prepare_bytes_max, 7100U);
+  settings.max_preparing_streams = 71;
+  EXPECT_EQ(server_config(settings)->core.prepares_max, 71U);
 }
 
 TEST(ServerSettings, CarryTheLimitsOnConnectionsOver) {
@@ -150,6 +174,15 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->drain_timeout, defaults.drain_timeout);
   EXPECT_EQ(config->limits.connections_max, defaults.limits.connections_max);
   EXPECT_EQ(config->limits.streams_per_connection_max, defaults.limits.streams_per_connection_max);
+  EXPECT_EQ(config->limits.waiting_per_connection_max, defaults.limits.waiting_per_connection_max);
+  EXPECT_EQ(config->limits.waiting_bytes_per_connection_max,
+            defaults.limits.waiting_bytes_per_connection_max);
+  EXPECT_EQ(config->limits.resumes_per_connection_max, defaults.limits.resumes_per_connection_max);
+  EXPECT_EQ(config->core.streams_per_tenant_max, defaults.core.streams_per_tenant_max);
+  EXPECT_EQ(config->core.prepares_max, defaults.core.prepares_max);
+  EXPECT_EQ(config->core.prepare_bytes_max, defaults.core.prepare_bytes_max);
+  EXPECT_EQ(config->tickets.tickets_max, defaults.tickets.tickets_max);
+  EXPECT_EQ(config->tickets.tenant_max, defaults.tickets.tenant_max);
   EXPECT_EQ(config->limits.websocket.message_bytes_max,
             defaults.limits.websocket.message_bytes_max);
   EXPECT_EQ(config->limits.websocket.fragments_max, defaults.limits.websocket.fragments_max);

@@ -204,7 +204,7 @@ async function clientCut(url) {
 }
 
 const median = (rows, get) => percentile(rows.map(get), 0.5);
-const server = await Server.start(binary, ...serveFlags);
+const server = await Server.start(binary, ...serveFlags, '--max-streams-per-connection', '64');
 const report = { model: options.model.split('/').pop(), worker: {}, client: {} };
 let good = true;
 

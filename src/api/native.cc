@@ -38,6 +38,7 @@ constexpr std::array kInferFields{
     FieldRule{.name = "deadline_ms"},
     FieldRule{.name = "boundary"},
     FieldRule{.name = "merge_ms"},
+    FieldRule{.name = "merge_bytes"},
     FieldRule{.name = "detach"},
     FieldRule{.name = "with"},
     FieldRule{.name = "key"},
@@ -50,9 +51,9 @@ constexpr std::array kInferFields{
 };
 
 constexpr std::array kResumeFields{
-    FieldRule{.name = "type"},     FieldRule{.name = "id"},    FieldRule{.name = "stream"},
-    FieldRule{.name = "seq"},      FieldRule{.name = "epoch"}, FieldRule{.name = "with"},
-    FieldRule{.name = "merge_ms"},
+    FieldRule{.name = "type"},     FieldRule{.name = "id"},          FieldRule{.name = "stream"},
+    FieldRule{.name = "seq"},      FieldRule{.name = "epoch"},       FieldRule{.name = "with"},
+    FieldRule{.name = "merge_ms"}, FieldRule{.name = "merge_bytes"},
 };
 constexpr std::array kAckFields{FieldRule{.name = "type"}, FieldRule{.name = "id"},
                                 FieldRule{.name = "stream"}, FieldRule{.name = "seq"}};
@@ -65,6 +66,16 @@ std::optional<Duration> read_ms(Fields& fields, std::string_view name, std::int6
   const auto ms = fields.integer(name, low, high);
   if (!ms) return std::nullopt;
   return std::chrono::milliseconds{*ms};
+}
+
+void read_merge(Fields& fields, NativeOptions& options) {
+  options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax);
+  const auto bytes = fields.integer("merge_bytes", 1, kMergeBytesMax);
+  if (!bytes) return;
+  if (options.merge.value_or(Duration::zero()) == Duration::zero()) {
+    return fields.refuse("merge_bytes", "needs a \"merge_ms\" above 0");
+  }
+  options.merge_bytes = static_cast<std::uint32_t>(*bytes);
 }
 
 void read_with(Fields& fields, Subprotocol subprotocol, ChunkExtras& with) {
@@ -144,7 +155,7 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_detach(fields, request.detach);
   read_key(fields, request.key);
   request.deadline = read_ms(fields, "deadline_ms", 1, kDeadlineMsMax);
-  infer.options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax);
+  read_merge(fields, infer.options);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {
     request.max_tokens = static_cast<std::uint32_t>(*max);
   }
@@ -182,7 +193,7 @@ ResumeRequest read_resume(Fields& fields, std::string_view id, Subprotocol subpr
     fields.refuse("epoch", "must be given when \"seq\" is not 0");
   }
   read_with(fields, subprotocol, resume.options.with);
-  resume.options.merge = read_ms(fields, "merge_ms", 0, kMergeMsMax);
+  read_merge(fields, resume.options);
   return resume;
 }
 

@@ -27,6 +27,7 @@ inline constexpr std::string_view kBinarySubprotocol = "seedance.v2+binary";
 inline constexpr std::size_t kClientIdBytesMax = 128;
 inline constexpr std::size_t kKeyBytesMax = 256;  // Of an idempotency key.
 inline constexpr std::int64_t kMergeMsMax = 1000;
+inline constexpr std::int64_t kMergeBytesMax = 16 * 1024;
 inline constexpr std::int64_t kDeadlineMsMax = 24LL * 60 * 60 * 1000;
 
 // What a chunk tells beside its text: the request's `with`.
@@ -43,6 +44,9 @@ struct NativeOptions {
   // After a chunk, wait this long before the next one; none = as the server is
   // configured. The edge's to carry out.
   std::optional<Duration> merge = {};
+  // Wait no longer when so much text is unsent; 0 = however much it is. Only with
+  // `merge` above 0.
+  std::uint32_t merge_bytes = 0;
 
   friend bool operator==(const NativeOptions&, const NativeOptions&) = default;
 };

@@ -56,6 +56,7 @@ TEST(ParseInfer, ReadsEveryField) {
       R"("seed":-1,"stop":["x","y"],"presence_penalty":-2,"frequency_penalty":2,)"
       R"("repeat_penalty":1.1,"logit_bias":{"5":-100,"7":1.5},"logprobs":true,"top_logprobs":20,)"
       R"("ignore_eos":true,"deadline_ms":1000,"boundary":"grapheme","merge_ms":50,)"
+      R"("merge_bytes":16384,)"
       R"("detach":"cancel","key":"k","with":["tokens","time"])");
   const core::GenerateRequest& request = infer_request.request;
   EXPECT_EQ(request.model, "m@2");
@@ -165,6 +166,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"logprobs", "1"}, Wrong{"top_logprobs", "1"}, Wrong{"top_logprobs", "21"},
         Wrong{"ignore_eos", "0"}, Wrong{"deadline_ms", "0"}, Wrong{"deadline_ms", "86400001"},
         Wrong{"boundary", "\"word\""}, Wrong{"merge_ms", "-1"}, Wrong{"merge_ms", "1001"},
+        Wrong{"merge_bytes", "0"}, Wrong{"merge_bytes", "16385"}, Wrong{"merge_bytes", "64"},
         Wrong{"detach", "\"automatic\""}, Wrong{"key", "\"\""}, Wrong{"key", "7"},
         Wrong{"with", "\"tokens\""}, Wrong{"with", "[\"text\"]"}, Wrong{"with", "[1]"},
         Wrong{"model", "5"}, Wrong{"prompt", "[]"}, Wrong{"prompt", "[-1]"},
@@ -178,6 +180,17 @@ TEST(ParseInfer, SaysTheBoundsAndTheNumber) {
             "\"top_p\" must be a number above 0 and at most 1, not 0.");
   EXPECT_EQ(refusal(infer_json(R"("merge_ms":1001)")).problem.message,
             "\"merge_ms\" must be an integer from 0 to 1000, not 1001.");
+}
+
+TEST(ParseInfer, BytesToMergeNeedATimeToMerge) {
+  const NativeOptions options = infer(R"("merge_ms":1,"merge_bytes":64)").options;
+  EXPECT_EQ(options.merge, std::optional<Duration>{std::chrono::milliseconds{1}});
+  EXPECT_EQ(options.merge_bytes, 64U);
+  for (const auto* fields : {R"("merge_bytes":64)", R"("merge_ms":0,"merge_bytes":64)"}) {
+    const Problem problem = refusal(infer_json(fields)).problem;
+    EXPECT_EQ(problem.param, "merge_bytes");
+    EXPECT_THAT(problem.message, HasSubstr("needs a \"merge_ms\" above 0"));
+  }
 }
 
 TEST(ParseInfer, BoundsListsAndStrings) {
@@ -253,13 +266,15 @@ std::string resume_json(std::string_view fields) {
 TEST(ParseResume, ReadsEveryField) {
   const std::string stream = fmt::format(R"("stream":"{}")", to_text(kStream));
   const auto all = std::get<ResumeRequest>(parse(resume_json(
-      stream + R"(,"seq":7,"epoch":2,"with":["tokens","logprobs","time"],"merge_ms":20)")));
+      stream + R"(,"seq":7,"epoch":2,"with":["tokens","logprobs","time"],"merge_ms":20,)"
+               R"("merge_bytes":30)")));
   EXPECT_EQ(all.id, "a");
   EXPECT_EQ(all.stream, kStream);
   EXPECT_EQ(all.from, Offset{7});
   EXPECT_EQ(all.epoch, Epoch{2});
   EXPECT_EQ(all.options.with, (ChunkExtras{.tokens = true, .logprobs = true, .time = true}));
   EXPECT_EQ(all.options.merge, std::optional<Duration>{std::chrono::milliseconds{20}});
+  EXPECT_EQ(all.options.merge_bytes, 30U);
   const auto least = std::get<ResumeRequest>(parse(resume_json(stream)));
   EXPECT_EQ(least.from, Offset{0});
   EXPECT_EQ(least.epoch, std::nullopt);
@@ -279,6 +294,7 @@ TEST(ParseResume, RefusesWhatIsWrongByName) {
       {stream + R"(,"epoch":4294967296)", "epoch"},
       {stream + R"(,"with":["text"])", "with"},
       {stream + R"(,"merge_ms":1001)", "merge_ms"},
+      {stream + R"(,"merge_bytes":64)", "merge_bytes"},
       {stream + R"(,"from":1)", "from"},
   };
   for (const auto& [fields, param] : wrong) {

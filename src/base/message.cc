@@ -27,6 +27,12 @@ void MessageWriter::close() {
   std::memcpy(out_.data() + begin_, &value, kSizeBytes);
 }
 
+bool FieldReader::get_flag() {
+  const auto byte = get<std::uint8_t>();
+  if (byte > 1) give_up();
+  return ok_ && byte == 1;
+}
+
 std::string_view FieldReader::get_text() {
   const auto size = get<std::uint32_t>();
   if (rest_.size() < size) return give_up(), std::string_view{};

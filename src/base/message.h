@@ -64,6 +64,7 @@ class FieldReader {
   }
   float get_float() { return std::bit_cast<float>(get<std::uint32_t>()); }
   double get_double() { return std::bit_cast<double>(get<std::uint64_t>()); }
+  bool get_flag();              // Put as a byte that is 0 or 1.
   std::string_view get_text();  // Borrowed from the body.
 
   // A count of items that each take at least `item_bytes`: 0 and not ok when

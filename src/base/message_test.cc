@@ -93,5 +93,16 @@ TEST(FieldReader, BelievesNoCountThatTheBodyCannotHold) {
   EXPECT_FALSE(fields.ok());
 }
 
+TEST(FieldReader, AFlagIsZeroOrOne) {
+  const std::string bytes{"\0\1\2\1", 4};
+  FieldReader in{as_bytes(bytes)};
+  EXPECT_FALSE(in.get_flag());
+  EXPECT_TRUE(in.get_flag());
+  EXPECT_TRUE(in.ok());
+  EXPECT_FALSE(in.get_flag());
+  EXPECT_FALSE(in.ok());
+  EXPECT_FALSE(in.get_flag());
+}
+
 }  // namespace
 }  // namespace seedance

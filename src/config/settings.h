@@ -56,7 +56,11 @@ struct Settings {
   std::int64_t max_connections_per_address = 0;
   std::int64_t max_connections_per_tenant = 0;
   std::int64_t max_accepts_per_second = 0;
-  std::int64_t max_streams_per_connection = 256;
+  std::int64_t max_streams_per_connection = 16;
+  std::int64_t max_waiting_per_connection = 256;
+  std::int64_t max_waiting_bytes_per_connection = 1 << 20;
+  std::int64_t max_resumes_per_connection = 256;
+  std::int64_t max_streams_per_tenant = 0;
   std::int64_t max_message_bytes = 1 << 20;
   std::int64_t max_message_fragments = 1024;
   std::int64_t max_target_bytes = 8192;
@@ -64,7 +68,10 @@ struct Settings {
   std::int64_t max_headers = 100;
   std::int64_t max_pings_per_second = 100;
   std::int64_t max_tickets = 10'000;
+  std::int64_t max_tickets_per_tenant = 0;
   std::int64_t max_queued_streams = 1024;
+  std::int64_t max_preparing_streams = 0;
+  std::int64_t max_preparing_bytes = 64 << 20;
   std::int64_t queue_timeout_ms = 60'000;
   std::int64_t detach_ttl_ms = 300'000;
   std::int64_t orphan_ttl_ms = 10'000;

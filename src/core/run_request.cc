@@ -54,6 +54,9 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
   const std::size_t job_bytes = kSizeBytes + (*first)->size();
   const auto second = messages.next();
   if (job == nullptr || !second || !*second) return std::unexpected(broken());
+  const bool of_none =
+      job->id == engine::JobId{} && job->gen == Generation{} && job->committed.empty();
+  if (!of_none) return std::unexpected(broken());
   if (job_bytes + kSizeBytes + (*second)->size() != bytes.size()) return std::unexpected(broken());
 
   FieldReader in{**second};
@@ -66,7 +69,7 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
   for (std::string& stop : request.text.stop) stop = in.get_text();
   const auto detach = in.get<std::uint8_t>();
   const auto surface = in.get<std::uint8_t>();
-  request.include_usage = in.get<std::uint8_t>() != 0;
+  request.include_usage = in.get_flag();
   const bool known = boundary <= static_cast<std::uint8_t>(text::Boundary::grapheme) &&
                      detach <= static_cast<std::uint8_t>(Detach::cancel) &&
                      surface <= static_cast<std::uint8_t>(Surface::completions);

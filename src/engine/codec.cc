@@ -52,9 +52,9 @@ Sampling get_sampling(FieldReader& in) {
     token.value = in.get<std::int32_t>();
     bias = in.get_float();
   }
-  sampling.logprobs = in.get<std::uint8_t>() != 0;
+  sampling.logprobs = in.get_flag();
   sampling.top_logprobs = in.get<std::uint32_t>();
-  sampling.ignore_eos = in.get<std::uint8_t>() != 0;
+  sampling.ignore_eos = in.get_flag();
   return sampling;
 }
 

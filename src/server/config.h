@@ -56,7 +56,10 @@ struct ServerLimits {
   std::uint32_t connections_per_address_max = 0;  // 0 = no limit of its own.
   std::uint32_t connections_per_tenant_max = 0;   // WebSockets; likewise.
   std::uint32_t accepts_per_second_max = 0;       // Of all edges; likewise.
-  std::uint32_t streams_per_connection_max = 256;
+  std::uint32_t streams_per_connection_max = 16;   // Asked for on a WebSocket, and not ended.
+  std::uint32_t waiting_per_connection_max = 256;  // Beyond these: requests, and their bytes.
+  std::uint64_t waiting_bytes_per_connection_max = 1 << 20;
+  std::uint32_t resumes_per_connection_max = 256;
   std::uint32_t messages_queued_max = 65536;  // From the edges to the core.
   std::size_t render_bytes_max = 64 << 10;    // Rendered for one send.
   std::size_t pending_bytes_max = 64 << 10;   // Of answers unsent: nothing is read beyond.

@@ -21,13 +21,14 @@ std::int64_t Board::streams_active() const {
 
 std::optional<Problem> EdgeContext::submit(const Caller& caller, StreamId stream,
                                            const core::ReplyTo& reply_to,
-                                           core::GenerateRequest request) {
+                                           core::GenerateRequest request, Duration waited) {
   const stream::Sha256 body = request.key.empty() ? stream::Sha256{} : api::digest_of(request);
   return ask(core::Submit{.reply_to = reply_to,
                           .principal = caller.owner(),
                           .stream = stream,
                           .entropy = entropy.number(),
                           .wall = io::wall_now(),
+                          .waited = waited,
                           .body = body,
                           .request = std::move(request)});
 }

@@ -85,9 +85,10 @@ struct EdgeContext {
 
   wire::DeflateOptions deflate_options(const wire::WsDeflate& agreed) const;
 
-  // Sends the request to the core, or says why not.
+  // Sends the request, which came so long ago, to the core, or says why not.
   std::optional<Problem> submit(const Caller& caller, StreamId stream,
-                                const core::ReplyTo& reply_to, core::GenerateRequest request);
+                                const core::ReplyTo& reply_to, core::GenerateRequest request,
+                                Duration waited = {});
   std::optional<Problem> ask(core::Message message);
 
   // For the audit log.

@@ -89,6 +89,14 @@ void append_text(std::string& out, const Counters& counters) {
                  counters.sends_blocked.value());
   append_counter(out, "seedance_websocket_messages_received_total", "Messages from clients.",
                  counters.messages_received.value());
+  append_gauge(out, "seedance_requests_waiting",
+               "Requests that wait for others of their connection to end.",
+               static_cast<double>(counters.requests_waiting.value()));
+  append_counter(out, "seedance_stream_limits_met_total",
+                 "Requests beyond what may wait, or be resumed, on one connection.",
+                 counters.stream_limits_met.value());
+  append_counter(out, "seedance_tickets_refused_total", "Tickets beyond the limits.",
+                 counters.tickets_refused.value());
   append_counter(out, "seedance_seq_gap_total",
                  "Chunks that did not begin where the one before ended: a fault of the server.",
                  counters.seq_gaps.value());

@@ -48,6 +48,9 @@ struct Counters {
   observe::SharedCounter sends;          // System calls that sent something ...
   observe::SharedCounter sends_blocked;  // ... and those that could not send all.
   observe::SharedCounter messages_received;
+  observe::SharedCounter requests_waiting;   // In their connections. Goes down again.
+  observe::SharedCounter stream_limits_met;  // Refused there.
+  observe::SharedCounter tickets_refused;
 
   // What the self-check of every reader found. Both stay 0.
   observe::SharedCounter seq_gaps;      // A chunk did not begin where the one before it ended.

@@ -76,6 +76,25 @@ std::string retry_after_seconds(std::uint32_t milliseconds) {
   return std::to_string((milliseconds + 999) / 1000);
 }
 
+Problem too_many_tickets(auth::TicketBook::Full full, const auth::TicketLimits& limits) {
+  const auto all = static_cast<std::int64_t>(limits.tickets_max);
+  if (full == auth::TicketBook::Full::book) {
+    return {.code = ErrorCode::overloaded,
+            .message = fmt::format("{} tickets wait for being used, as many as may; try again in a "
+                                   "moment",
+                                   all),
+            .numbers = {{"tickets_max", all}},
+            .retry_after_ms = kRetryAfterMs};
+  }
+  const auto share = static_cast<std::int64_t>(auth::tickets_per_tenant(limits));
+  return {.code = ErrorCode::rate_limited,
+          .message = fmt::format("{} tickets of your tenant wait for being used, as many as may; "
+                                 "use them, or try again in a moment",
+                                 share),
+          .numbers = {{"tickets_max", all}, {"tenant_tickets_max", share}},
+          .retry_after_ms = kRetryAfterMs};
+}
+
 }  // namespace
 
 // Whose answer it is, and what every answer to it needs.
@@ -272,19 +291,19 @@ void HttpSession::serve_metrics() {
 // For a page that opens a WebSocket and can set no header there: what it gets here
 // by its key or token, it shows there instead, once.
 void HttpSession::issue_ticket(TimePoint now) {
-  auto ticket = context_.tickets ? context_.tickets->issue(caller_.principal, now) : std::nullopt;
-  if (!ticket) {
-    return refuse({.code = ErrorCode::overloaded,
-                   .message = "too many tickets wait for being used; try again in a moment",
-                   .numbers = {{"tickets_max",
-                                static_cast<std::int64_t>(context_.config.tickets.tickets_max)}},
-                   .retry_after_ms = kRetryAfterMs});
+  using Full = auth::TicketBook::Full;
+  const auto issued = context_.tickets ? context_.tickets->issue(caller_.principal, now)
+                                       : std::variant<std::string, Full>{Full::book};
+  if (const auto* full = std::get_if<Full>(&issued)) {
+    context_.counters.tickets_refused.add();
+    return refuse(too_many_tickets(*full, context_.config.tickets));
   }
+  const auto& ticket = std::get<std::string>(issued);
   const auto ttl = std::chrono::duration_cast<std::chrono::seconds>(context_.config.tickets.ttl);
   std::string body;
   wire::JsonWriter{body}
       .begin_object()
-      .field("ticket", *ticket)
+      .field("ticket", ticket)
       .field("expires_in", ttl.count())
       .end_object();
   context_.note(caller_, observe::AuditEvent::ticket, routed_.route);

@@ -205,13 +205,54 @@ TEST_F(ServerWs, AnUpgradeMayBeBehindOtherRequests) {
 TEST(ServerWsLimits, StreamsPerConnection) {
   ServerConfig config;
   config.limits.streams_per_connection_max = 1;
+  config.limits.waiting_per_connection_max = 1;
   const TestServer server{"rate=1000,length=1000000", config};
   TestWebSocket socket{server.port()};
   socket.send(infer("a", "x"));
   socket.send(infer("a", "x"));
   socket.send(infer("b", "x"));
+  socket.send(infer("c", "x"));
   EXPECT_EQ(socket.message("ERROR").at("param"), "id");
   EXPECT_EQ(socket.message("ERROR").at("code"), "stream_limit");
+  EXPECT_EQ(server.metric("seedance_requests_waiting"), 1);
+  EXPECT_EQ(server.metric("seedance_stream_limits_met_total"), 1);
+}
+
+TEST(ServerWsLimits, MoreThanSixteenWaitForEachOther) {
+  const TestServer server{"rate=1000,length=20,sequences=64"};
+  TestWebSocket socket{server.port()};
+  constexpr int kCount = 100;
+  for (int i = 0; i < kCount; ++i) socket.send(infer(std::to_string(i), "x"));
+  std::size_t running = 0;
+  std::vector<std::string> accepted;
+  for (int done = 0; done < kCount;) {
+    const auto message = socket.message();
+    if (message.at("type") == "ACCEPTED") {
+      accepted.emplace_back(message.at("id").as_string());
+      EXPECT_LE(++running, 16U);
+    } else if (message.at("type") == "INFER_DONE") {
+      EXPECT_EQ(message.at("finish_reason"), "stop");
+      --running;
+      ++done;
+    } else {
+      ASSERT_EQ(message.at("type"), "INFER_CHUNK");
+    }
+  }
+  ASSERT_EQ(accepted.size(), std::size_t{kCount});
+  for (std::size_t i = 0; i < kCount; ++i) EXPECT_EQ(accepted.at(i), std::to_string(i));
+  EXPECT_EQ(server.metric("seedance_requests_waiting"), 0);
+}
+
+TEST(ServerWsLimits, ABurstOfAThousandIsTaken) {
+  const TestServer server{"rate=0,length=1,sequences=64"};
+  std::vector<std::unique_ptr<TestWebSocket>> sockets;
+  for (int i = 0; i < 10; ++i) sockets.push_back(std::make_unique<TestWebSocket>(server.port()));
+  for (int i = 0; i < 100; ++i) {
+    for (const auto& socket : sockets) socket->send(infer(std::to_string(i), "x"));
+  }
+  for (const auto& socket : sockets) {
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(socket->message("INFER_DONE").at("seq"), 1);
+  }
 }
 
 TEST(ServerWsLimits, MessageBytes) {

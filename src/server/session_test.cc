@@ -22,6 +22,20 @@ TEST_F(WsSessionTest, AMergedStreamIsRenderedAtItsTime) {
   EXPECT_THAT(render(session_, kNow + kMerge), testing::HasSubstr("INFER_CHUNK"));
 }
 
+TEST_F(WsSessionTest, AMergedStreamIsRenderedSoonerWhenItHasSoManyBytes) {
+  send(R"({"type":"INFER_REQ","id":"a","prompt":"x","merge_ms":50,"merge_bytes":10})");
+  accept(session_);
+  grow();
+  EXPECT_THAT(render(session_, kNow), testing::HasSubstr("INFER_CHUNK"));
+  grow();
+  EXPECT_EQ(render(session_, kNow), "");
+  grow();  // Ten bytes.
+  EXPECT_THAT(render(session_, kNow), testing::HasSubstr(R"("seq":1,"n":2,"text":"word word ")"));
+  grow();
+  EXPECT_EQ(render(session_, kNow + kMerge - Duration{1}), "") << "its time begins anew";
+  EXPECT_THAT(render(session_, kNow + kMerge), testing::HasSubstr(R"("seq":3,"n":1)"));
+}
+
 TEST_F(WsSessionTest, ABlockedStreamHasNoTimeToBeRendered) {
   send(R"({"type":"INFER_REQ","id":"a","prompt":"x"})");
   accept(session_);

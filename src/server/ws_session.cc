@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/prefetch.h"
-
 #include "io/clock.h"
 
 namespace seedance::server {
@@ -45,7 +44,14 @@ WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprot
 }
 
 WsSession::~WsSession() {
+  forget_readers();
   context_.counters.websockets_open.subtract();
+}
+
+// What is unsent need wait for no more.
+bool WsSession::Reader::is_full() const {
+  const Offset end = log->head().end;
+  return merge_bytes > 0 && log->text_end(end) - log->text_end(cursor.next) >= merge_bytes;
 }
 
 bool WsSession::Reader::has_news() const {
@@ -112,6 +118,7 @@ void WsSession::on_time(TimePoint now) {
   }
   socket_.on_time(now);
   take_messages(now);
+  refuse_late(now);
 }
 
 // When the connection has been of no use for too long. A peer that is behind is not idle.
@@ -124,6 +131,7 @@ TimePoint WsSession::idle_at() const {
 
 TimePoint WsSession::deadline() const {
   TimePoint earliest = std::min({socket_.deadline(), idle_at(), valid_until_});
+  if (waiting_) earliest = std::min(earliest, waiting_->deadline());
   if (blocked_) return earliest;  // Nothing is rendered until it is not.
   for (const Reader& reader : readers_) {
     if (reader.merge > Duration::zero() && reader.has_news()) {
@@ -148,6 +156,7 @@ void WsSession::on_drain(TimePoint now) {
   if (socket_.may_send_data()) {
     api::append_goaway(answers_, "drain", context_.config.drain_timeout);
   }
+  refuse_waiting();
   close_if_drained(now);
 }
 
@@ -222,7 +231,7 @@ void WsSession::on_message(const wire::WsMessage& message, TimePoint now) {
   }
   api::ClientMessage parsed = api::parse_client_message(message.text(), subprotocol_);
   if (!std::holds_alternative<api::Ping>(parsed)) active_at_ = now;
-  std::visit([this](auto& body) { on(body); }, parsed);
+  std::visit([&](auto& body) { on(body, now); }, parsed);
 }
 
 void WsSession::note(observe::AuditEvent event, StreamId stream, std::string_view code) const {
@@ -264,6 +273,7 @@ void WsSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) 
     // The cancelled stream tells its end itself, if this connection reads it.
     std::erase_if(cancelling_, [&](const auto& one) { return one.request == request; });
   }
+  submit_waiting(now);
 }
 
 void WsSession::on_accepted(Reader& reader, core::Accepted& accepted) {
@@ -343,7 +353,8 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
   for (std::size_t i = 0; i < count && out.bytes.size() < bytes_max; ++i) {
     if (first_ >= count) first_ = 0;
     Reader& reader = readers_[first_++];
-    if (!reader.has_news() || (now < reader.render_at && !reader.log->head().done)) continue;
+    if (!reader.has_news()) continue;
+    if (now < reader.render_at && !reader.log->head().done && !reader.is_full()) continue;
     const std::size_t begin = out.bytes.size();
     const stream::Cursor before = reader.cursor;
     const api::Rendered rendered =
@@ -383,6 +394,7 @@ void WsSession::on_sent(TimePoint now) {
     if (reader.cursor.done) finish(reader);
     return reader.cursor.done;
   });
+  submit_waiting(now);
   if (readers_.empty()) std::vector<Reader>{}.swap(readers_);  // Idle, it owns nothing.
   if (!kept_.empty() && may_take()) go_on(now);
   close_if_drained(now);
@@ -410,6 +422,8 @@ void WsSession::on_gone() {
 
 void WsSession::forget_readers() {
   readers_.clear();
+  if (waiting_) context_.counters.requests_waiting.subtract(waiting_->size());
+  waiting_.reset();
 }
 
 }  // namespace seedance::server

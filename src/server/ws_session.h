@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "server/context.h"
 #include "server/session.h"
+#include "server/waiting_requests.h"
 #include "stream/token_log.h"
 #include "wire/ws_connection.h"
 #include "wire/ws_extension.h"
@@ -25,6 +26,7 @@ namespace seedance::server {
 // is full nothing is taken, so a client that does not listen is not heard either. Nor
 // does one take more messages in a turn than others can wait for: what came behind them
 // is kept, at most what was read at once.
+// Requests beyond those that a connection may have in work wait in their order.
 class WsSession final : public Session {
  public:
   // The context outlives the session.
@@ -61,6 +63,7 @@ class WsSession final : public Session {
     StreamId stream;  // Until it is accepted, what the request proposed or named.
     api::NativeView view;
     Duration merge{};
+    std::uint32_t merge_bytes = 0;
     TimePoint render_at = {};                               // Not before, unless it has ended.
     std::shared_ptr<const stream::TokenLog> log = nullptr;  // Once accepted. The core writes it.
     stream::Cursor cursor = {};
@@ -69,6 +72,7 @@ class WsSession final : public Session {
     bool cancelled = false;  // Before it was known which stream it is.
 
     bool has_news() const;
+    bool is_full() const;  // With a log.
   };
   // A CANCEL whose stream may turn out not to be there.
   struct Cancelling {
@@ -89,15 +93,29 @@ class WsSession final : public Session {
   void on_message(const wire::WsMessage& message, TimePoint now);
   void on_closed(const wire::WsClosed& closed);
   TimePoint idle_at() const;
-  void on(api::InferRequest& request);
-  void on(api::ResumeRequest& request);
-  void on(const api::AckRequest& request);
-  void on(api::CancelRequest& request);
-  void on(const api::Ping& ping);
-  void on(const api::NativeRefusal& refusal);
-  std::optional<Problem> why_not_read(std::string_view id) const;
+  void on(api::InferRequest& request, TimePoint now);      // ws_requests.cc
+  void on(api::ResumeRequest& request, TimePoint now);     // ws_requests.cc
+  void on(const api::AckRequest& request, TimePoint now);  // ws_requests.cc
+  void on(api::CancelRequest& request, TimePoint now);     // ws_requests.cc
+  void on(const api::Ping& ping, TimePoint now);
+  void on(const api::NativeRefusal& refusal, TimePoint now);
   void add_reader(StreamId stream, std::string id, const api::NativeOptions& options, bool resumed);
   std::optional<Problem> ask_cancel(std::string id, StreamId stream);
+
+  // ws_requests.cc
+  std::optional<Problem> why_not_named(std::string_view id) const;
+  std::optional<Problem> why_not_resumed() const;
+  std::optional<Problem> why_no_wait(const api::InferRequest& request) const;
+  bool has_place() const;
+  void submit(StreamId stream, api::InferRequest& request, Duration waited);
+  void refuse(StreamId stream, std::string_view id, const Problem& problem);
+  bool is_waiting(std::string_view id) const;
+  void submit_waiting(TimePoint now);
+  bool cancel_waiting(std::string_view id);
+  void refuse_late(TimePoint now);
+  void refuse_waiting();
+  void on_taken();
+
   void on_accepted(Reader& reader, core::Accepted& accepted);
   void on_resumed(std::uint64_t request, core::Resumed& resumed);
   void begin(Reader& reader, core::Accepted& accepted, Offset from);
@@ -120,6 +138,7 @@ class WsSession final : public Session {
   const Caller caller_;
   TimePoint valid_until_;  // When his token holds no more.
   std::vector<Reader> readers_;
+  std::unique_ptr<WaitingRequests> waiting_;  // Not empty, or not there.
   std::vector<Cancelling> cancelling_;
   std::vector<Finished> finished_;   // The last ones, in the order of their ends.
   std::string answers_;              // Whole frames.
