@@ -239,7 +239,7 @@ TEST(ServerTickets, ExpireAndAreFew) {
               StartsWith("HTTP/1.1 401 "));
   config = scripted_config("rate=0");
   config.gate = std::make_shared<const auth::Gate>(two_tenants());
-  config.tickets = {.tickets_max = 2, .ttl = std::chrono::hours{1}};
+  config.tickets = {.tickets_max = 2, .tenant_max = 2, .ttl = std::chrono::hours{1}};
   ASSERT_TRUE(server.server().reload(config));
   (void)ticket_of(server);
   (void)ticket_of(server);

@@ -72,7 +72,7 @@ class HttpParser::Message final : private http::basic_parser<true> {
   }
 
   // An empty line before a request is none of it.
-  bool started() const { return place_ != Place::head || !head_.empty(); }
+  bool started() const { return place_ != Place::head || !head_.empty() || error; }
   bool head_done() const { return place_ != Place::head && !error; }
   bool complete() const { return place_ == Place::end && !error; }
 

@@ -58,6 +58,20 @@ async function freePort() {
 
 // One of them in front of a server.
 class Proxy {
+  // Its port was free a moment ago: whoever took it since, a look at it included, sends it elsewhere.
+  static async started(name, server) {
+    for (;;) {
+      const proxy = new Proxy(name, await freePort(), server);
+      try {
+        await proxy.start();
+        return proxy;
+      } catch (error) {
+        await proxy.stop();
+        if (!/in use/.test(error.message)) throw error;
+      }
+    }
+  }
+
   constructor(name, port, server) {
     const { file, changes, command } = proxies[name];
     this.home = mkdtempSync(join(tmpdir(), `seedance-${name}-`));
@@ -147,8 +161,7 @@ for (const name of Object.keys(proxies)) {
       const found = spawnSync('which', [name], { env: { PATH: path } });
       assert.equal(found.status, 0, `${name} is not installed: see tools/setup --conformance`);
       server = await Server.scripted('rate=300,length=100000');
-      proxy = new Proxy(name, await freePort(), server);
-      await proxy.start();
+      proxy = await Proxy.started(name, server);
     });
     after(async () => {
       await proxy?.stop();
@@ -209,8 +222,7 @@ for (const name of Object.keys(proxies)) {
     test('what is there arrives before more comes', async () => {
       waiting = await Server.scripted('rate=0,fault=stall@3:3600s', '--drain-timeout-ms', '0',
         '--journal', 'none');
-      const front = new Proxy(name, await freePort(), waiting);
-      await front.start();
+      const front = await Proxy.started(name, waiting);
       const client = await Client.connect(front.url);
       client.send({ type: 'INFER_REQ', id: 'w', prompt: 'wait' });
       await client.until((m) => m.type === 'INFER_CHUNK' && m.seq + m.n === 3);
