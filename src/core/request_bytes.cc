@@ -24,7 +24,7 @@ std::uint64_t bytes_of(const GenerateRequest& request) {
   std::uint64_t bytes =
       sizeof(request) + input_bytes_of(request) + request.model.size() + request.key.size() +
       request.sampling.logit_bias.size() * sizeof(*request.sampling.logit_bias.data());
-  for (const std::string& stop : request.text.stop) bytes += sizeof(stop) + stop.size();
+  for (const std::string& stop : request.text.stop) bytes += sizeof(std::string) + stop.size();
   return bytes;
 }
 

@@ -19,7 +19,7 @@ TEST(RequestBytes, CountsEverythingThatAClientCanMakeLong) {
   EXPECT_EQ(bytes_of({.input = text}), bare + 1000);
   EXPECT_EQ(bytes_of({.model = text}), bare + 1000);
   EXPECT_EQ(bytes_of({.key = text}), bare + 1000);
-  EXPECT_EQ(bytes_of({.text = {.stop = {text, text}}}), bare + 2 * (1000 + sizeof(text)));
+  EXPECT_EQ(bytes_of({.text = {.stop = {text, text}}}), bare + 2 * (1000 + sizeof(std::string)));
   EXPECT_EQ(bytes_of({.sampling = {.logit_bias = {{TokenId{1}, 1.0F}, {TokenId{2}, 1.0F}}}}),
             bare + 16);
 }

@@ -52,10 +52,10 @@ struct JournalSpec {
 
 // What one edge, connection or client may take.
 struct ServerLimits {
-  std::uint32_t connections_max = 65536;          // Lowered to what the descriptor limit allows.
-  std::uint32_t connections_per_address_max = 0;  // 0 = no limit of its own.
-  std::uint32_t connections_per_tenant_max = 0;   // WebSockets; likewise.
-  std::uint32_t accepts_per_second_max = 0;       // Of all edges; likewise.
+  std::uint32_t connections_max = 65536;           // Lowered to what the descriptor limit allows.
+  std::uint32_t connections_per_address_max = 0;   // 0 = no limit of its own.
+  std::uint32_t connections_per_tenant_max = 0;    // WebSockets; likewise.
+  std::uint32_t accepts_per_second_max = 0;        // Of all edges; likewise.
   std::uint32_t streams_per_connection_max = 16;   // Asked for on a WebSocket, and not ended.
   std::uint32_t waiting_per_connection_max = 256;  // Beyond these: requests, and their bytes.
   std::uint64_t waiting_bytes_per_connection_max = 1 << 20;

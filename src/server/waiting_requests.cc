@@ -42,7 +42,7 @@ bool WaitingRequests::contains(std::string_view id) const {
   return std::ranges::any_of(waiting_, [&](const Waiting& one) { return one.request.id == id; });
 }
 
-WaitingRequests::Waiting WaitingRequests::take(At at) {
+WaitingRequests::Waiting WaitingRequests::take(const At& at) {
   Waiting taken = std::move(*at);
   waiting_.erase(at);
   bytes_ -= taken.bytes;

@@ -47,7 +47,7 @@ class WaitingRequests {
  private:
   using At = std::deque<Waiting>::iterator;
 
-  Waiting take(At at);
+  Waiting take(const At& at);
 
   std::deque<Waiting> waiting_;
   std::uint64_t bytes_ = 0;
