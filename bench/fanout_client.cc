@@ -195,7 +195,8 @@ class Client {
       if (head.status == wire::FrameStatus::malformed) fail_with("a frame is malformed");
       const std::size_t size = head.header.header_bytes + head.header.payload_bytes;
       if (head.status == wire::FrameStatus::need_more || bytes.size() < size) break;
-      on_frame(connection, head.header, bytes.substr(head.header.header_bytes, size));
+      on_frame(connection, head.header,
+               bytes.substr(head.header.header_bytes, head.header.payload_bytes));
       bytes.remove_prefix(size);
     }
     connection.input.assign(bytes);
@@ -214,10 +215,17 @@ class Client {
 
   void on_frame(Connection& connection, const wire::FrameHeader& head, std::string_view payload) {
     if (head.opcode == wire::Opcode::close) fail_with("the server closed a WebSocket");
+    if (head.opcode == wire::Opcode::ping) return answer(connection, payload);
     if (head.opcode != wire::Opcode::text) return;
     if (!std::exchange(connection.answered, true)) ++answered_;
     frames_ += measuring_ ? 1 : 0;
     if (options_.period_ms > 0) on_chunk(connection, payload);
+  }
+
+  static void answer(const Connection& connection, std::string_view ping) {
+    std::string pong;
+    wire::append_masked_frame(pong, wire::Opcode::pong, wire::Fin::yes, ping, {});
+    (void)io::send(connection.socket, pong);
   }
 
   void on_chunk(Connection& connection, std::string_view text) {
