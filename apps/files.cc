@@ -57,7 +57,7 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
 }
 
 Result<void> write_file(const std::string& path, std::string_view text, Overwrite overwrite) {
-  std::string temporary = path + ".XXXXXX";
+  std::string temporary = path + "." + std::string(6, 'X');  // As mkostemp wants it.
   // A new file, for its owner only, whose name nobody could foresee.
   const io::Fd fd{::mkostemp(temporary.data(), O_CLOEXEC)};
   if (!fd.is_open()) return io::system_failure(path);
