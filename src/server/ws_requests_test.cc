@@ -1,4 +1,4 @@
-// Requests of a WebSocket that wait for others of it to end.
+// Requests of a WebSocket: those in work, and those that wait for them to end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
