@@ -150,9 +150,22 @@ void Journal::on_written(std::uint64_t batch) {
 }
 
 std::vector<StreamId> Journal::to_forward() {
+  empty_oldest();
+  std::vector<StreamId> named;
+  if (forwarded_ > written_) return named;
+  for (std::uint64_t bytes = 0; bytes < kForwardBytes && !forward_.empty(); forward_.pop_front()) {
+    const auto found = streams_.find(forward_.front());
+    if (found == streams_.end() || !found->second.forwarding) continue;
+    bytes += found->second.state_bytes;
+    named.push_back(found->first);
+  }
+  if (!named.empty()) forwarded_ = collecting();
+  return named;
+}
+
+void Journal::empty_oldest() {
   std::size_t segments = segments_.size();
   std::uint64_t bytes = bytes_;
-  std::vector<StreamId> named;
   std::uint64_t freed = 0;
   std::uint64_t copied = 0;
   std::size_t run = 0;
@@ -160,19 +173,19 @@ std::vector<StreamId> Journal::to_forward() {
   for (auto at = begin; at != segments_.end() && at->first < segment_; ++at) {
     if (!crowded(segments, bytes)) break;
     freed += at->second.bytes;
-    copied += at->second.state_bytes;
+    copied += at->second.emptying ? 0 : at->second.state_bytes;
     ++run;
     if (copied * kFreedPerCopied > freed) continue;  // Perhaps with the next one.
     for (; begin != std::next(at); ++begin) {
+      if (std::exchange(begin->second.emptying, true)) continue;
       for (const StreamId stream : begin->second.streams) {
-        if (!std::exchange(streams_.at(stream).forwarding, true)) named.push_back(stream);
+        if (!std::exchange(streams_.at(stream).forwarding, true)) forward_.push_back(stream);
       }
     }
     segments -= std::exchange(run, 0);
     bytes -= std::exchange(freed, 0);
     copied = 0;
   }
-  return named;
 }
 
 std::vector<std::uint32_t> Journal::removable() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -63,7 +64,7 @@ class Journal {
     Epoch epoch;
     std::uint32_t server_starts = 0;  // Since its last token.
     bool ended = false;
-    bool forwarding = false;  // Named by to_forward().
+    bool forwarding = false;  // It is to be put again.
   };
 
   // Continues behind what recovery found, in a segment of its own.
@@ -98,8 +99,11 @@ class Journal {
 
   // Streams whose state is in the oldest segments, while there are more than
   // segments_max or they take more than half of bytes_max: each is to be put again as
-  // a whole. Names each of them once. Names none while copying would write more than
-  // half of what it frees: with so much that is needed, it would never be done.
+  // a whole. Names each of them once, and no more than fill kForwardBytes before those
+  // named last are written, so that no client waits for all of them. Names none while
+  // copying would write more than half of what it frees: with so much that is needed, it
+  // would never be done.
+  static constexpr std::uint64_t kForwardBytes = std::uint64_t{2} << 20;
   std::vector<StreamId> to_forward();
 
   // Segments that no stream needs, whose replacements are written, oldest first. Each
@@ -128,6 +132,7 @@ class Journal {
     std::uint64_t last_batch = 0;   // Of its own: it is written before it can go.
     // Streams that are there and had a state here, and the batch of the next one.
     std::map<StreamId, std::uint64_t> replaced;
+    bool emptying = false;  // Its streams are to be copied forward.
   };
 
   Segment& current();
@@ -140,10 +145,13 @@ class Journal {
   void enter(StreamId stream, Entry& entry, std::uint32_t segment, std::uint64_t state_bytes);
   void spend(Entry& entry, std::uint64_t bytes);
   bool crowded(std::size_t segments, std::uint64_t bytes) const;
+  void empty_oldest();
 
   const JournalLimits limits_;
   std::map<std::uint32_t, Segment> segments_;
   std::unordered_map<StreamId, Entry> streams_;
+  std::deque<StreamId> forward_;  // Not named yet. Some were put or forgotten meanwhile.
+  std::uint64_t forwarded_ = 0;   // The batch with those named last.
   std::string batch_;
   std::uint64_t last_batch_ = 0;
   std::uint64_t written_ = 0;

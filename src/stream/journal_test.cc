@@ -190,6 +190,45 @@ TEST(Journal, NamesStreamsOfTheOldestSegmentsOnceWhenThereAreTooMany) {
   EXPECT_THAT(journal.to_forward(), IsEmpty());
 }
 
+// Six segments, each with a long state that is needed and one that is not.
+Journal with_long_states(std::uint64_t bytes) {
+  constexpr std::uint64_t kForgotten = 100;
+  Journal journal{{.segment_bytes = 1, .segments_max = 2}, {}};
+  for (std::uint64_t number = 1; number <= 6; ++number) {
+    for (const std::uint64_t one : {number, number + kForgotten}) {
+      StateRecord state = make_state(one);
+      state.header.request = std::string(bytes, 'r');
+      journal.put(state);
+    }
+    journal.forget(stream_id(number + kForgotten));
+    flush(journal);
+  }
+  return journal;
+}
+
+// Whoever reads waits for the whole batch, and for those before it.
+TEST(Journal, CopiesForwardNoMoreThanABatchShouldHoldUntilThatIsWritten) {
+  Journal journal = with_long_states(Journal::kForwardBytes / 2);
+  EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(1), stream_id(2)));
+  journal.put(make_state(1));
+  journal.put(make_state(2));
+  EXPECT_THAT(journal.to_forward(), IsEmpty());
+  const auto copies = journal.take();
+  EXPECT_THAT(journal.to_forward(), IsEmpty());
+  journal.on_written(copies->batch);
+  EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(3), stream_id(4)));
+}
+
+TEST(Journal, CopiesNothingForwardThatNeedsItNoMoreWhenItsTurnComes) {
+  Journal journal = with_long_states(Journal::kForwardBytes);
+  EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(1)));
+  journal.put(make_state(1));
+  journal.forget(stream_id(2));
+  journal.put(make_state(3));
+  flush(journal);
+  EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(4)));
+}
+
 TEST(Journal, CopiesForwardWhenItTakesMuchOfTheSpace) {
   JournalLimits limits = kSmall;
   const std::uint64_t bytes = crowded(limits).bytes();
