@@ -350,7 +350,8 @@ void Core::forget(Stream& stream) {
   owned->second.active.erase(stream.number);
   owned->second.done.erase(stream.number);
   if (owned->second.active.empty() && owned->second.done.empty()) owned_.erase(owned);
-  streams_.erase(StreamId{stream.id});
+  stream.forgotten = true;
+  forgotten_.push_back(std::move(streams_.extract(stream.id).mapped()));
   publish_counts();
 }
 

@@ -128,11 +128,11 @@ class Core {
     std::uint64_t batch = 0;
     std::vector<Effect> effects = {};
     struct Growth {
-      std::uint64_t stream = 0;
-      std::shared_ptr<stream::TokenLog> log;  // Shared with the stream, which may be gone by then.
+      Stream* stream = nullptr;
       stream::Head head;
     };
     std::vector<Growth> growths = {};
+    std::vector<std::unique_ptr<Stream>> forgotten = {};  // It or one before may name them.
   };
 
   // Of several messages each; core.cc unless said.
@@ -268,14 +268,15 @@ class Core {
 
   std::optional<stream::Journal> journal_;
   std::uint64_t journal_bytes_max_ = 0;
-  std::uint64_t kept_bytes_ = 0;        // About what ended streams take of memory.
-  stream::TokensRecord tokens_record_;  // Scratch.
-  std::optional<Problem> stalled_;      // Why the journal does not flow.
-  std::deque<Round> rounds_;            // At the journal, oldest first.
-  std::vector<Effect> held_;            // For the round being collected.
-  std::vector<std::uint64_t> touched_;  // Streams whose logs grew in it, by number.
-  std::vector<Stream*> ahead_;          // Scratch: those that have their turn, in order.
-  std::string visible_;                 // Scratch: what one token made visible.
+  std::uint64_t kept_bytes_ = 0;                    // About what ended streams take of memory.
+  stream::TokensRecord tokens_record_;              // Scratch.
+  std::optional<Problem> stalled_;                  // Why the journal does not flow.
+  std::deque<Round> rounds_;                        // At the journal, oldest first.
+  std::vector<Effect> held_;                        // For the round being collected.
+  std::vector<Stream*> touched_;                    // Streams whose logs grew in it.
+  std::vector<std::unique_ptr<Stream>> forgotten_;  // In it.
+  std::vector<Stream*> ahead_;  // Scratch: those that have their turn, in order.
+  std::string visible_;         // Scratch: what one token made visible.
 
   std::deque<Effect> effects_;
   std::map<EdgeId, std::vector<ConnectionId>> grown_;

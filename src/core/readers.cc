@@ -107,7 +107,7 @@ void Core::on(ReaderGone& gone, TimePoint now) {
   if (found == readers_.end()) return;
   Stream& stream = *found->second;
   readers_.erase(found);
-  std::erase(stream.readers, gone.reader);
+  stream.readers.erase(std::ranges::find(stream.readers, gone.reader));
   std::erase_if(stream.waiting, [&](const Reply& reply) { return reply.to == gone.reader; });
   if (!stream.unread() || stream.state == State::done) return;
   if (stream.state == State::preparing) return forget(stream);

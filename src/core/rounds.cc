@@ -82,32 +82,30 @@ void Core::put_tokens(Stream& stream) {
 }
 
 void Core::touch(Stream& stream) {
-  if (std::exchange(stream.touched_in, round_) != round_) touched_.push_back(stream.number);
+  if (std::exchange(stream.touched_in, round_) != round_) touched_.push_back(&stream);
 }
 
 // Ends the round that is being collected. False when there was nothing in it.
 bool Core::close_round() {
   tend_journal();
   if (held_.empty() && touched_.empty()) {
-    if (!journal_) return false;
-    auto write = journal_->take();  // A drive or a forgotten stream: nobody waits for it.
-    if (!write) return false;
-    rounds_.push_back({.batch = write->batch});
+    auto write = journal_ ? journal_->take() : std::nullopt;
+    if (rounds_.empty()) forgotten_.clear();
+    if (!write) return false;  // Otherwise a drive or a forgotten stream: nobody waits for it.
+    rounds_.push_back({.batch = write->batch, .forgotten = std::exchange(forgotten_, {})});
     effects_.emplace_back(JournalAppend{*std::move(write)});
     return true;
   }
-  Round round{.effects = std::exchange(held_, {})};
-  ahead_.clear();
-  for (const std::uint64_t number : touched_) ahead_.push_back(find(number));
-  touched_.clear();
-  round.growths.reserve(ahead_.size());
-  for (std::size_t at = 0; at < ahead_.size(); ++at) {
-    look_ahead(ahead_, at);
-    Stream* stream = ahead_[at];
-    if (stream == nullptr) continue;
-    put_tokens(*stream);
-    round.growths.push_back({stream->number, stream->log, stream->log->appended_head()});
+  Round round{.effects = std::exchange(held_, {}), .forgotten = std::exchange(forgotten_, {})};
+  round.growths.reserve(touched_.size());
+  for (std::size_t at = 0; at < touched_.size(); ++at) {
+    look_ahead(touched_, at);
+    Stream& stream = *touched_[at];
+    if (stream.forgotten) continue;
+    put_tokens(stream);
+    round.growths.push_back({&stream, stream.log->appended_head()});
   }
+  touched_.clear();
   ++round_;
   auto write = journal_ ? journal_->take() : std::nullopt;
   if (write) {
@@ -125,16 +123,16 @@ bool Core::close_round() {
 
 void Core::release(Round& round) {
   for (const Round::Growth& growth : round.growths) {
-    const bool grew = growth.log->head() != growth.head;
-    growth.log->commit(growth.head);
-    Stream* stream = find(growth.stream);
-    if (stream == nullptr) continue;
-    stream->committed = true;
-    for (Reply& reply : std::exchange(stream->waiting, {})) effects_.emplace_back(std::move(reply));
-    if (grew) wake(*stream);
+    Stream& stream = *growth.stream;
+    const bool grew = stream.log->head() != growth.head;
+    stream.log->commit(growth.head);
+    if (stream.forgotten) continue;
+    stream.committed = true;
+    for (Reply& reply : std::exchange(stream.waiting, {})) effects_.emplace_back(std::move(reply));
+    if (grew) wake(stream);
     if (!growth.head.done) continue;
-    for (const ReplyTo& to : std::exchange(stream->cancels, {})) reply(to, CancelDone{stream->id});
-    remove_readers(*stream);
+    for (const ReplyTo& to : std::exchange(stream.cancels, {})) reply(to, CancelDone{stream.id});
+    remove_readers(stream);
   }
   for (Effect& effect : round.effects) release(effect);
 }

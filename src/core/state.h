@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <deque>
 #include <map>
 #include <memory>
@@ -36,9 +37,9 @@ struct Core::Stream {
   std::uint64_t grown_in = 0;               // The wake round that already holds it.
   Offset journalled;                        // Tokens that were put into the journal.
   TimePoint last_token;
-  std::vector<ReplyTo> readers;  // Until its end is committed.
-  std::vector<Reply> waiting;    // For its beginning: at most two for each reader that it may have.
-  std::uint32_t deaths = 0;      // Of its engine since its last token.
+  boost::container::small_vector<ReplyTo, 1> readers;  // Until its end is committed.
+  std::vector<Reply> waiting;  // For its beginning: at most two for each reader that it may have.
+  std::uint32_t deaths = 0;    // Of its engine since its last token.
   std::uint32_t lone_deaths = 0;  // Of these, those that nobody else can have caused.
   std::uint32_t server_starts = 0;
   State state = State::preparing;
@@ -48,6 +49,7 @@ struct Core::Stream {
   bool started = false;       // It was given to an engine before.
   bool at_engine = false;     // Its present job was, not only put into a round.
   bool from_journal = false;  // The server started since its last job.
+  bool forgotten = false;     // Only a round still names it.
   StreamId id;
   std::optional<text::Detokenizer> detokenizer;
 

@@ -167,11 +167,11 @@ void ScriptedEngine::start(Job job, TimePoint now) {
                     job.sampling.ignore_eos ? Ending::never : Ending::natural};
   const std::uint64_t pace = narrator.draw();
   for (const TokenId token : job.committed) narrator.take(token);
-  const auto [at, inserted] = running_.emplace(id, Running{.job = std::move(job),
-                                                           .narrator = std::move(narrator),
+  const auto [at, inserted] = running_.emplace(id, Running{.due = now + prefill,
                                                            .pace = pace,
+                                                           .narrator = std::move(narrator),
                                                            .started = now,
-                                                           .due = now + prefill});
+                                                           .job = std::move(job)});
   set_due(at->second, at->second.due);
 }
 

@@ -59,13 +59,13 @@ class ScriptedEngine {
 
  private:
   struct Running {
-    engine::Job job;
-    Narrator narrator;
-    std::uint64_t pace;  // What its pauses are drawn from.
-    TimePoint started;
-    TimePoint due;
     std::uint64_t turn = 0;  // Which entry of the due ones is its own.
+    TimePoint due;
+    std::uint64_t pace;  // What its pauses are drawn from.
+    Narrator narrator;
+    TimePoint started;
     bool first = true;
+    engine::Job job;
   };
   struct Turn {
     engine::JobId job;

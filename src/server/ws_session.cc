@@ -376,7 +376,7 @@ void WsSession::look_ahead(std::size_t turns) const {
     case 3:
       return reader.log->prefetch_head();
     case 2:
-      return reader.log->prefetch_text_end(reader.cursor.next);
+      return reader.log->prefetch_token(reader.cursor.next);
     default:
       return reader.log->prefetch_text(reader.cursor.next);
   }

@@ -9,10 +9,8 @@ namespace seedance::stream {
 void TokenLog::append(TokenId token, std::string_view text, TimePoint at,
                       const TokenLogprobs* logprobs) {
   SEEDANCE_CHECK(!terminal_, "nothing follows the terminal record");
-  tokens_.push_back(token);
-  times_.push_back(at);
   text_.append(text);
-  text_ends_.push_back(static_cast<std::uint32_t>(text_.size()));
+  tokens_.push_back({.id = token, .text_end = static_cast<std::uint32_t>(text_.size()), .at = at});
   if (with_logprobs_) logprobs_.push_back(logprobs != nullptr ? *logprobs : TokenLogprobs{});
 }
 
@@ -38,7 +36,7 @@ const TokenLogprobs& TokenLog::logprobs(Offset at) const {
 }
 
 std::uint64_t TokenLog::text_end(Offset end) const {
-  return end.value == 0 ? 0 : text_ends_[end.value - 1];
+  return end.value == 0 ? 0 : tokens_[end.value - 1].text_end;
 }
 
 void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
@@ -51,27 +49,23 @@ void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
 }
 
 void TokenLog::prefetch_end_places() const {
-  text_ends_.prefetch_end_place();
-  text_.prefetch_end_place();
   tokens_.prefetch_end_place();
-  times_.prefetch_end_place();
+  text_.prefetch_end_place();
 }
 
 void TokenLog::prefetch_end() const {
-  text_ends_.prefetch_end();
-  text_.prefetch_end();
   tokens_.prefetch_end();
-  times_.prefetch_end();
+  text_.prefetch_end();
 }
 
 void TokenLog::prefetch_head() const {
   prefetch(&published_);
-  text_ends_.prefetch_places();
+  tokens_.prefetch_places();
   text_.prefetch_places();
 }
 
-void TokenLog::prefetch_text_end(Offset from) const {
-  if (from < head().end) text_ends_.prefetch_element(from.value);
+void TokenLog::prefetch_token(Offset from) const {
+  if (from < head().end) tokens_.prefetch_element(from.value);
 }
 
 void TokenLog::prefetch_text(Offset from) const {

@@ -68,8 +68,8 @@ class TokenLog {
   // at most appended().
 
   Head head() const;
-  TokenId token(Offset at) const { return tokens_[at.value]; }
-  TimePoint time(Offset at) const { return times_[at.value]; }
+  TokenId token(Offset at) const { return tokens_[at.value].id; }
+  TimePoint time(Offset at) const { return tokens_[at.value].at; }
   bool with_logprobs() const { return with_logprobs_; }
   const TokenLogprobs& logprobs(Offset at) const;  // Only in a log that keeps them.
 
@@ -85,16 +85,20 @@ class TokenLog {
   // For a reader that soon wants the text from `from` on: what lies elsewhere than what
   // the call before brought.
   void prefetch_head() const;
-  void prefetch_text_end(Offset from) const;
+  void prefetch_token(Offset from) const;
   void prefetch_text(Offset from) const;
 
  private:
+  struct Token {
+    TokenId id;
+    std::uint32_t text_end = 0;  // Of the visible text up to and with it, in bytes.
+    TimePoint at;
+  };
+
   // What every reader looks at comes first, in few cache lines.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
-  AppendOnly<std::uint32_t, 64> text_ends_;
+  AppendOnly<Token, 64> tokens_;
   AppendOnly<char, 256> text_;
-  AppendOnly<TokenId, 64> tokens_;
-  AppendOnly<TimePoint, 64> times_;
   AppendOnly<TokenLogprobs, 64> logprobs_;
   std::optional<Terminal> terminal_;
   const bool with_logprobs_;
