@@ -8,20 +8,20 @@ namespace seedance::stream {
 
 void TokenLog::append(TokenId token, std::string_view text, TimePoint at,
                       const TokenLogprobs* logprobs) {
-  SEEDANCE_CHECK(!terminal_, "nothing follows the terminal record");
+  SEEDANCE_CHECK(!ended_, "nothing follows the terminal record");
   text_.append(text);
   tokens_.push_back({.id = token, .text_end = static_cast<std::uint32_t>(text_.size()), .at = at});
   if (with_logprobs_) logprobs_.push_back(logprobs != nullptr ? *logprobs : TokenLogprobs{});
 }
 
 void TokenLog::append_terminal(Terminal terminal) {
-  SEEDANCE_CHECK(!terminal_, "a stream ends once");
+  SEEDANCE_CHECK(!std::exchange(ended_, true), "a stream ends once");
   terminal_ = std::move(terminal);
 }
 
 void TokenLog::commit(Head head) {
   SEEDANCE_CHECK(head.end <= appended(), "only what was appended is committed");
-  SEEDANCE_CHECK(!head.done || terminal_, "the terminal record is committed behind its append");
+  SEEDANCE_CHECK(!head.done || ended_, "the terminal record is committed behind its append");
   published_.store(2 * head.end.value + (head.done ? 1 : 0), std::memory_order_release);
 }
 
@@ -76,7 +76,7 @@ void TokenLog::prefetch_text(Offset from) const {
 
 const Terminal& TokenLog::terminal() const {
   SEEDANCE_CHECK(head().done, "the terminal record is not committed");
-  return *terminal_;
+  return terminal_;
 }
 
 }  // namespace seedance::stream

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,9 +55,9 @@ class TokenLog {
   void commit() { commit(appended_head()); }
 
   Offset appended() const { return {tokens_.size()}; }
-  Head appended_head() const { return {.end = appended(), .done = terminal_.has_value()}; }
+  Head appended_head() const { return {.end = appended(), .done = ended_}; }
   // Only behind append_terminal().
-  const Terminal& appended_terminal() const { return *terminal_; }
+  const Terminal& appended_terminal() const { return terminal_; }
 
   // Something is appended soon: what lies elsewhere than what the call before brought.
   void prefetch_end_places() const;
@@ -97,11 +96,12 @@ class TokenLog {
 
   // What every reader looks at comes first, in few cache lines.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
+  const bool with_logprobs_;
+  bool ended_ = false;  // There is a terminal record.
   AppendOnly<Token, 64> tokens_;
   AppendOnly<char, 256> text_;
   AppendOnly<TokenLogprobs, 64> logprobs_;
-  std::optional<Terminal> terminal_;
-  const bool with_logprobs_;
+  Terminal terminal_;
 };
 
 }  // namespace seedance::stream
