@@ -199,8 +199,8 @@ void ChatSseView::append_role(std::string& out) const {
 
 void ChatSseView::append_delta(const stream::TokenLog& log, Offset from, Offset to,
                                std::string& out) const {
-  std::string text;  // Of one token it is short enough to need no allocation.
-  log.append_text(from, to, text);
+  std::string spill;
+  const std::string_view text = log.text(from, to, spill);
   if (text.empty() && !logprobs_) return;
   events_.begin(to, out);
   wire::JsonWriter json{out};

@@ -153,9 +153,8 @@ Parsed<CompletionRequest> parse_completion(std::string_view body) {
 
 std::uint64_t CharacterCount::before(const stream::TokenLog& log, Offset at) {
   if (at < at_) *this = {};
-  std::string text;
-  log.append_text(at_, at, text);
-  count_ += count_characters(text);
+  std::string spill;
+  count_ += count_characters(log.text(at_, at, spill));
   at_ = at;
   return count_;
 }
@@ -180,8 +179,8 @@ Rendered CompletionSseView::render(const stream::TokenLog& log, stream::Cursor& 
 
 void CompletionSseView::append_text(const stream::TokenLog& log, Offset from, Offset to,
                                     std::string& out) {
-  std::string text;  // Of one token it is short enough to need no allocation.
-  log.append_text(from, to, text);
+  std::string spill;
+  const std::string_view text = log.text(from, to, spill);
   if (text.empty() && !logprobs_) return;
   events_.begin(to, out);
   wire::JsonWriter json{out};

@@ -1,5 +1,6 @@
 #include "api/native_json.h"
 
+#include <charconv>
 #include <chrono>
 
 #include "api/answer.h"
@@ -72,10 +73,16 @@ std::string to_hex(const stream::Sha256& hash) {
 
 }  // namespace
 
+FrameWriter::FrameWriter(std::string& out, wire::Opcode opcode)
+    : out_(out), begin_(out.size()), opcode_(opcode) {
+  out_.append(kRoom, '\0');
+}
+
 void FrameWriter::close() {
   std::string header;  // Short enough to need no allocation.
-  wire::append_frame_header(header, opcode_, wire::Fin::yes, out_.size() - begin_);
-  out_.insert(begin_, header);
+  wire::append_frame_header(header, opcode_, wire::Fin::yes, out_.size() - begin_ - kRoom);
+  if (header.size() > kRoom) out_.insert(begin_, header.size() - kRoom, '\0');
+  header.copy(&out_[begin_], header.size());
 }
 
 std::size_t chunk_token_bytes(ChunkExtras with, const stream::TokenLog& log, Offset at) {
@@ -84,15 +91,37 @@ std::size_t chunk_token_bytes(ChunkExtras with, const stream::TokenLog& log, Off
   return bytes;
 }
 
+// Once for each chunk and so the hottest of all: written in one go.
 void append_chunk_json(std::string& out, std::string_view id, ChunkExtras with,
                        const stream::TokenLog& log, Offset from, Offset to) {
-  std::string text;  // Of one token it is short enough to need no allocation.
-  log.append_text(from, to, text);
-  wire::JsonWriter json{out};
-  json.begin_object().members(R"("type":"INFER_CHUNK")");
-  if (!id.empty()) json.plain_key("id").value(id);
-  json.plain_key("seq").value(from.value).plain_key("n").value(to.value - from.value);
-  json.plain_key("text").value(text);
+  constexpr std::size_t kFixedBytes = 128;  // Of keys and numbers, and more.
+  std::string text_spill;
+  std::string text_escapes;
+  std::string id_escapes;
+  const std::string_view text = wire::json_text(log.text(from, to, text_spill), text_escapes);
+  const std::string_view name = wire::json_text(id, id_escapes);
+  const std::size_t begin = out.size();
+  const auto write = [&](char* data, std::size_t size) {
+    char* at = data + begin;
+    const auto put = [&](std::string_view piece) { at += piece.copy(at, piece.size()); };
+    const auto put_number = [&](std::uint64_t n) { at = std::to_chars(at, data + size, n).ptr; };
+    put(R"({"type":"INFER_CHUNK")");
+    if (!name.empty()) {
+      put(R"(,"id":")");
+      put(name);
+      put("\"");
+    }
+    put(R"(,"seq":)");
+    put_number(from.value);
+    put(R"(,"n":)");
+    put_number(to.value - from.value);
+    put(R"(,"text":")");
+    put(text);
+    put("\"");
+    return at - data;
+  };
+  out.resize_and_overwrite(begin + kFixedBytes + name.size() + text.size(), write);
+  wire::JsonWriter json = wire::JsonWriter::within(out);
   if (with.tokens) append_tokens(json, log, from, to);
   if (with.logprobs) append_logprobs(json, log, from, to);
   if (with.time) append_times(json, log, from, to);

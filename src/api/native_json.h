@@ -19,12 +19,13 @@ namespace seedance::api {
 // Appends one WebSocket frame: construct, append the payload to `out`, close().
 class FrameWriter {
  public:
-  FrameWriter(std::string& out, wire::Opcode opcode)
-      : out_(out), begin_(out.size()), opcode_(opcode) {}
+  FrameWriter(std::string& out, wire::Opcode opcode);
 
   void close();
 
  private:
+  static constexpr std::size_t kRoom = 2;  // Left for the header: most need no more.
+
   std::string& out_;
   std::size_t begin_;
   wire::Opcode opcode_;

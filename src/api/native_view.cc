@@ -73,8 +73,8 @@ void NativeView::append_binary_chunk(const stream::TokenLog& log, Offset from, O
     if (with_.tokens) ids.at(i) = log.token(from + i);
     if (with_.logprobs) logprobs.at(i) = shown_logprob(log.logprobs(from + i).chosen);
   }
-  std::string text;
-  log.append_text(from, to, text);
+  std::string spill;
+  const std::string_view text = log.text(from, to, spill);
   const wire::FmChunk chunk{
       .channel = channel_,
       .seq = static_cast<std::uint32_t>(from.value),

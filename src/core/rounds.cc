@@ -16,10 +16,12 @@ constexpr std::uint64_t kKeptShare = 2;
 void append_tokens(const stream::TokenLog& log, Offset from, Offset to, const auto& wall,
                    stream::Tokens& out) {
   out.clear();
+  std::uint64_t before = log.text_end(from);
   for (Offset at = from; at < to; at = at + 1) {
+    const std::uint64_t end = log.text_end(at + 1);
     out.ids.push_back(log.token(at));
     out.times.push_back(wall(log.time(at)));
-    out.text_bytes.push_back(static_cast<std::uint32_t>(log.text_end(at + 1) - log.text_end(at)));
+    out.text_bytes.push_back(static_cast<std::uint32_t>(end - std::exchange(before, end)));
     if (log.with_logprobs()) out.logprobs.push_back(log.logprobs(at));
   }
   log.append_text(from, to, out.text);

@@ -228,6 +228,7 @@ JobEnd ScriptedEngine::end_of(const Running& running, TokenId token) const {
 // The pause before the token at the narrator's position.
 Duration ScriptedEngine::pause_before(const Running& running) const {
   if (script_.rate == 0) return {};
+  if (script_.jitter == 0) return Duration{std::llround(1e9 / script_.rate)};
   const double swing = 2 * counter_uniform(running.pace, running.narrator.said()) - 1;
   return Duration{std::llround(1e9 / script_.rate * (1 + script_.jitter * swing))};
 }

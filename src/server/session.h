@@ -110,6 +110,8 @@ class Session {
   virtual void take_back(const Rendering::Frame& frame) = 0;
   // Everything else that was rendered is on its way.
   virtual void on_sent(TimePoint now) = 0;
+  // Whether there may be more to render, for all that this session knows.
+  virtual bool has_more() const { return true; }
 
   // It is rendered soon, `turns` after this: what each step needs of memory that others
   // write lies behind what the one before it needs. Changes nothing.

@@ -331,15 +331,23 @@ void WsSession::on_refused(std::uint64_t request, const Problem& problem) {
 // Out.
 
 void WsSession::render(Rendering& out, std::size_t bytes_max, TimePoint now) {
-  const std::size_t begin = out.bytes.size();
-  if (socket_.may_send_data()) out.bytes += answers_;
-  compress(out.bytes, begin);
-  if (!answers_.empty()) std::string{}.swap(answers_);
-  const std::string_view control = socket_.output();
-  out.bytes += control;
-  socket_.output_sent(control.size());
+  if (!answers_.empty()) {
+    const std::size_t begin = out.bytes.size();
+    if (socket_.may_send_data()) out.bytes += answers_;
+    compress(out.bytes, begin);
+    std::string{}.swap(answers_);
+  }
+  if (const std::string_view control = socket_.output(); !control.empty()) {
+    out.bytes += control;
+    socket_.output_sent(control.size());
+  }
   out.fixed = out.bytes.size();
+  cut_off_ = false;
   if (socket_.may_send_data()) render_readers(out, bytes_max, now);
+}
+
+bool WsSession::has_more() const {
+  return cut_off_ || !answers_.empty() || !socket_.output().empty();
 }
 
 // No frame needs another to be read: one that is taken back can come again otherwise.
@@ -363,7 +371,9 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     compress(out.bytes, begin);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
+    cut_off_ = cut_off_ || reader.has_news();
   }
+  cut_off_ = cut_off_ || out.bytes.size() >= bytes_max;
 }
 
 // Only of the first one to be rendered: with more, that is what the connection waits for.

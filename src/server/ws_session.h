@@ -52,6 +52,7 @@ class WsSession final : public Session {
   void take_back(const Rendering::Frame& frame) override;
   void look_ahead(std::size_t turns) const override;
   void on_sent(TimePoint now) override;
+  bool has_more() const override;
   Ending ending() const override;
   void on_gone() override;
   Upgrade take_upgrade() override { return {}; }
@@ -150,6 +151,7 @@ class WsSession final : public Session {
   std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
   api::Subprotocol subprotocol_;
   std::optional<wire::WsDeflate> deflate_;
+  bool cut_off_ = false;  // There was no room for all that was to be rendered.
   bool draining_ = false;
   bool blocked_ = false;
   bool dropped_ = false;  // The peer is gone: nothing has to be sent any more.

@@ -22,25 +22,21 @@ template <typename T, std::size_t First>
 class AppendOnly {
  public:
   void push_back(const T& value) {
-    const Place place = locate(size_);
-    if (place.index == 0) {
-      SEEDANCE_CHECK(place.block < blocks_.size(), "an append-only vector has 32 blocks");
-      blocks_[place.block] = std::make_unique<T[]>(block_size(place.block));
-    }
-    blocks_[place.block][place.index] = value;
+    if (room_ == 0) grow();
+    *next_++ = value;
+    --room_;
     ++size_;
   }
 
   // One after the other.
   void append(std::span<const T> values) {
     while (!values.empty()) {
-      push_back(values.front());
-      const Place place = locate(size_ - 1);
-      const std::size_t more =
-          std::min(block_size(place.block) - place.index - 1, values.size() - 1);
-      std::copy_n(values.begin() + 1, more, &blocks_[place.block][place.index] + 1);
-      size_ += more;
-      values = values.subspan(more + 1);
+      if (room_ == 0) grow();
+      const std::size_t count = std::min(room_, values.size());
+      next_ = std::copy_n(values.begin(), count, next_);
+      room_ -= count;
+      size_ += count;
+      values = values.subspan(count);
     }
   }
 
@@ -56,13 +52,9 @@ class AppendOnly {
   void prefetch_element(std::size_t at) const { prefetch(&(*this)[at]); }
 
   // The same for push_back().
-  void prefetch_end_place() const {
-    prefetch_to_write(&size_);
-    prefetch_places();
-  }
+  void prefetch_end_place() const { prefetch_to_write(&size_); }
   void prefetch_end() const {
-    const Place place = locate(size_);
-    if (blocks_[place.block]) prefetch_to_write(&blocks_[place.block][place.index]);
+    if (room_ > 0) prefetch_to_write(next_);
   }
 
   // The longest run of neighbours in memory within [from, to).
@@ -87,7 +79,17 @@ class AppendOnly {
     return {block, at - (First << (block - 1))};
   }
 
+  void grow() {
+    const std::size_t block = locate(size_).block;
+    SEEDANCE_CHECK(block < blocks_.size(), "an append-only vector has 32 blocks");
+    room_ = block_size(block);
+    blocks_[block] = std::make_unique<T[]>(room_);
+    next_ = blocks_[block].get();
+  }
+
   std::size_t size_ = 0;
+  T* next_ = nullptr;     // Where the next element goes, ...
+  std::size_t room_ = 0;  // ... and how many fit there.
   std::array<std::unique_ptr<T[]>, 32> blocks_;
 };
 

@@ -50,8 +50,16 @@ class RecordWriter {
   void put(float value) { put(std::bit_cast<std::uint32_t>(value)); }
   void put(WallTime at) { put(nanoseconds(at)); }
   void put(StreamId id) {
-    put(id.high);
-    put(id.low);
+    const std::array words{to_order(id.high, std::endian::little),
+                           to_order(id.low, std::endian::little)};
+    put_raw({reinterpret_cast<const char*>(words.data()), sizeof(words)});
+  }
+  // Each in its memory as in the format.
+  template <typename T>
+  void put_all(const std::vector<T>& values) {
+    static_assert(std::has_unique_object_representations_v<T>);
+    static_assert(std::endian::native == std::endian::little);
+    put_raw({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
   template <std::size_t N>
   void put(const std::array<std::uint8_t, N>& bytes) {
@@ -175,9 +183,9 @@ void put_tokens(RecordWriter& out, const Tokens& tokens) {
                  "each token has its logprobs, or none has");
   out.put(static_cast<std::uint32_t>(count));
   out.put(static_cast<std::uint8_t>(tokens.logprobs.empty() ? 0 : 1));
-  for (const TokenId id : tokens.ids) out.put(id.value);
-  for (const WallTime at : tokens.times) out.put(at);
-  for (const std::uint32_t bytes : tokens.text_bytes) out.put(bytes);
+  out.put_all(tokens.ids);
+  out.put_all(tokens.times);
+  out.put_all(tokens.text_bytes);
   out.put_raw(tokens.text);
   for (const TokenLogprobs& logprobs : tokens.logprobs) {
     out.put(logprobs.chosen);

@@ -25,18 +25,9 @@ void TokenLog::commit(Head head) {
   published_.store(2 * head.end.value + (head.done ? 1 : 0), std::memory_order_release);
 }
 
-Head TokenLog::head() const {
-  const std::uint64_t published = published_.load(std::memory_order_acquire);
-  return {.end = {published / 2}, .done = published % 2 == 1};
-}
-
 const TokenLogprobs& TokenLog::logprobs(Offset at) const {
   SEEDANCE_CHECK(with_logprobs_, "this log keeps no logprobs");
   return logprobs_[at.value];
-}
-
-std::uint64_t TokenLog::text_end(Offset end) const {
-  return end.value == 0 ? 0 : tokens_[end.value - 1].text_end;
 }
 
 void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
@@ -46,6 +37,17 @@ void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
     out.append(run.data(), run.size());
     at += run.size();
   }
+}
+
+std::string_view TokenLog::text(Offset from, Offset to, std::string& spill) const {
+  const std::uint64_t begin = text_end(from);
+  const std::uint64_t end = text_end(to);
+  if (begin == end) return {};
+  const std::span<const char> run = text_.run(begin, end);
+  if (run.size() == end - begin) return {run.data(), run.size()};
+  spill.clear();
+  append_text(from, to, spill);
+  return spill;
 }
 
 void TokenLog::prefetch_end_places() const {

@@ -66,17 +66,25 @@ class TokenLog {
   // Readers. Every offset given must be at most head().end; the writer's may be
   // at most appended().
 
-  Head head() const;
+  Head head() const {
+    const std::uint64_t published = published_.load(std::memory_order_acquire);
+    return {.end = {published / 2}, .done = published % 2 == 1};
+  }
   TokenId token(Offset at) const { return tokens_[at.value].id; }
   TimePoint time(Offset at) const { return tokens_[at.value].at; }
   bool with_logprobs() const { return with_logprobs_; }
   const TokenLogprobs& logprobs(Offset at) const;  // Only in a log that keeps them.
 
   // Where the visible text of tokens [0, end) ends, in bytes.
-  std::uint64_t text_end(Offset end) const;
+  std::uint64_t text_end(Offset end) const {
+    return end.value == 0 ? 0 : tokens_[end.value - 1].text_end;
+  }
 
   // Appends the visible text of tokens [from, to).
   void append_text(Offset from, Offset to, std::string& out) const;
+
+  // The same, where it lies; what lies in pieces is put together in `spill`.
+  std::string_view text(Offset from, Offset to, std::string& spill) const;
 
   // Only when head().done.
   const Terminal& terminal() const;

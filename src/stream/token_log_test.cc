@@ -73,6 +73,8 @@ TEST(TokenLog, EveryCutGivesTheSameText) {
   log.commit();
   for (std::uint64_t cut = 0; cut <= kTokens; ++cut) {
     EXPECT_EQ(text_of(log, 0, cut) + text_of(log, cut, kTokens), whole);
+    std::string spill = "left over";
+    EXPECT_EQ(log.text({cut}, {kTokens}, spill), text_of(log, cut, kTokens));
   }
   EXPECT_EQ(log.text_end({kTokens}), whole.size());
   EXPECT_EQ(log.token({77}), TokenId{77});

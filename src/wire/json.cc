@@ -92,10 +92,7 @@ void append_real(std::string& out, T number) {
   }
 }
 
-}  // namespace
-
-void append_json_string(std::string& out, std::string_view text) {
-  out += '"';
+void append_escaped(std::string& out, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = skip_plain(text, at);
     out.append(text, at, end - at);
@@ -109,7 +106,21 @@ void append_json_string(std::string& out, std::string_view text) {
       append_escape(out, text[at++]);
     }
   }
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
   out += '"';
+  append_escaped(out, text);
+  out += '"';
+}
+
+std::string_view json_text(std::string_view text, std::string& spill) {
+  if (skip_plain(text, 0) == text.size()) return text;
+  spill.clear();
+  append_escaped(spill, text);
+  return spill;
 }
 
 void JsonWriter::before_value() {
@@ -151,13 +162,6 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   return *this;
 }
 
-JsonWriter& JsonWriter::plain_key(std::string_view name) {
-  before_value();
-  out_->append(1, '"').append(name).append("\":");
-  comma_ = false;
-  return *this;
-}
-
 JsonWriter& JsonWriter::value(std::string_view text) {
   before_value();
   append_json_string(*out_, text);
@@ -188,10 +192,6 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
   before_value();
   *out_ += json;
   return *this;
-}
-
-JsonWriter& JsonWriter::members(std::string_view json) {
-  return raw(json);
 }
 
 JsonWriter& JsonWriter::signed_value(std::int64_t number) {

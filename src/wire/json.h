@@ -12,19 +12,27 @@ namespace seedance::wire {
 // become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
+// What stands between the quotes: `text` itself, or, when it needs escapes, `spill`.
+std::string_view json_text(std::string_view text, std::string& spill);
+
 // Appends JSON to a string that it borrows; places commas, allocates nothing
 // itself. The caller pairs begin and end and gives a key before each value of
 // an object. Several values in a row at the top level are the caller's to part.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(&out) {}
+  // In an object that has members already.
+  static JsonWriter within(std::string& out) {
+    JsonWriter writer{out};
+    writer.comma_ = true;
+    return writer;
+  }
 
   JsonWriter& begin_object();
   JsonWriter& end_object();
   JsonWriter& begin_array();
   JsonWriter& end_array();
   JsonWriter& key(std::string_view name);
-  JsonWriter& plain_key(std::string_view name);  // That needs no escapes.
 
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view{text}); }
@@ -36,8 +44,6 @@ class JsonWriter {
   JsonWriter& value(T number);
   JsonWriter& null();
   JsonWriter& raw(std::string_view json);  // One value that is JSON already.
-  JsonWriter& members(
-      std::string_view json);  // Of an object: keys and values that are JSON already.
 
   // key() and value() in one.
   template <typename T>

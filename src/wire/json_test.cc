@@ -12,6 +12,8 @@ using namespace std::string_literals;
 std::string json_string(std::string_view text) {
   std::string out;
   append_json_string(out, text);
+  std::string spill = "left over";
+  EXPECT_EQ(out, "\"" + std::string{json_text(text, spill)} + "\"");
   return out;
 }
 
@@ -77,6 +79,12 @@ TEST(JsonWriter, PlacesCommas) {
       .end_object();
   EXPECT_EQ(out, R"({"type":"INFER_CHUNK","seq":7,"ids":[1,-2,{},[],null],"final":true,"text":"x",)"
                  R"("usage":{"n":1}})");
+}
+
+TEST(JsonWriter, GoesOnInAnObject) {
+  std::string out = R"({"type":"x")";
+  JsonWriter::within(out).field("n", 1).end_object();
+  EXPECT_EQ(out, R"({"type":"x","n":1})");
 }
 
 TEST(JsonWriter, WritesNumbersThatReadBack) {
