@@ -51,11 +51,9 @@ class AppendOnly {
   void prefetch_places() const { prefetch(blocks_.data(), 2 * kCacheLineBytes); }
   void prefetch_element(std::size_t at) const { prefetch(&(*this)[at]); }
 
-  // The same for push_back().
+  // The same for the end.
   void prefetch_end_place() const { prefetch_to_write(&size_); }
-  void prefetch_end() const {
-    if (room_ > 0) prefetch_to_write(next_);
-  }
+  void prefetch_end() const { prefetch_to_write(next_); }  // Past a full block it does no harm.
 
   // The longest run of neighbours in memory within [from, to).
   std::span<const T> run(std::size_t from, std::size_t to) const {

@@ -50,9 +50,8 @@ class RecordWriter {
   void put(float value) { put(std::bit_cast<std::uint32_t>(value)); }
   void put(WallTime at) { put(nanoseconds(at)); }
   void put(StreamId id) {
-    const std::array words{to_order(id.high, std::endian::little),
-                           to_order(id.low, std::endian::little)};
-    put_raw({reinterpret_cast<const char*>(words.data()), sizeof(words)});
+    put(id.high);
+    put(id.low);
   }
   // Each in its memory as in the format.
   template <typename T>
