@@ -7,6 +7,7 @@ namespace seedance::api {
 
 Offset cut(const stream::TokenLog& log, Offset from, Offset end, std::size_t bytes_max,
            std::size_t token_bytes) {
+  if (end <= from + 1) return end;
   const auto bytes = [&](Offset to) {
     return log.text_end(to) - log.text_end(from) + (to.value - from.value) * token_bytes;
   };

@@ -115,8 +115,10 @@ void Connection::on_handshake(TimePoint now) {
 }
 
 void Connection::upgrade(TimePoint now) {
+  if (upgraded_) return;
   Session::Upgrade upgrade = session_->take_upgrade();
   if (!upgrade.session) return;
+  upgraded_ = true;
   unsent_ += upgrade.response;
   session_ = std::move(upgrade.session);
   tenant_place_ = std::move(upgrade.place);

@@ -104,6 +104,7 @@ class Connection {
   bool rests_ = false;                // The session goes on in the next turn.
   bool blocked_ = false;
   bool half_closed_ = false;
+  bool upgraded_ = false;  // Once at most.
   bool closed_ = false;
 };
 

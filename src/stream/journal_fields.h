@@ -36,7 +36,7 @@ class RecordWriter {
   template <std::integral T>
   void put(T value) {
     value = to_order(value, std::endian::little);
-    put_raw({reinterpret_cast<const char*>(&value), sizeof(value)});
+    std::memcpy(room(sizeof(value)), &value, sizeof(value));
   }
   void put(float value) { put(std::bit_cast<std::uint32_t>(value)); }
   void put(WallTime at) { put(at.time_since_epoch().count()); }
@@ -59,10 +59,7 @@ class RecordWriter {
     put(static_cast<std::uint32_t>(text.size()));
     put_raw(text);
   }
-  void put_raw(std::string_view bytes) {
-    if (out_.size() - end_ < bytes.size()) out_.resize(end_ + bytes.size() + kAheadBytes);
-    end_ += bytes.copy(out_.data() + end_, bytes.size());
-  }
+  void put_raw(std::string_view bytes) { bytes.copy(room(bytes.size()), bytes.size()); }
 
   void close() {
     out_.resize(end_);
@@ -78,6 +75,12 @@ class RecordWriter {
  private:
   static constexpr std::size_t kAheadBytes = 64;
 
+  // Where the next bytes go.
+  char* room(std::size_t bytes) {
+    if (out_.size() - end_ < bytes) out_.resize(end_ + bytes + kAheadBytes);
+    end_ += bytes;
+    return out_.data() + end_ - bytes;
+  }
   void put_at(std::size_t at, std::uint32_t value) {
     value = to_order(value, std::endian::little);
     std::memcpy(out_.data() + begin_ + at, &value, sizeof(value));

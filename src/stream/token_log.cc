@@ -71,9 +71,7 @@ void TokenLog::prefetch_token(Offset from) const {
 }
 
 void TokenLog::prefetch_text(Offset from) const {
-  if (from < head().end && text_end(from) < text_end(from + 1)) {
-    text_.prefetch_element(text_end(from));
-  }
+  if (from < head().end) text_.prefetch_element(text_end(from));
 }
 
 const Terminal& TokenLog::terminal() const {
