@@ -88,7 +88,7 @@ Result<AddedKey> add_key(const std::string& path, const NewKey& key, WallTime no
   if (!contents) return std::unexpected(contents.error());
   AddedKey added{.name = key.name.empty() ? auth::free_name(contents->keys, key.tenant) : key.name,
                  .secret = auth::make_secret(auth::kKeyPrefix)};
-  if (!auth::is_name(added.name) || added.name.starts_with('#')) {
+  if (!auth::is_key_name(added.name)) {
     return fail(Errc::invalid,
                 "the name must be 1 to 128 characters of visible ASCII, and not "
                 "begin with #");

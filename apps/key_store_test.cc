@@ -49,6 +49,13 @@ TEST_F(KeyStoreTest, MakesAKeyThatOpensAndKeepsOnlyItsHash) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
+TEST_F(KeyStoreTest, NamesTheKeysOfEveryTenant) {
+  const AddedKey added = add("#acme");
+  EXPECT_EQ(added.name, "acme-1");
+  const auth::Gate gate{{.keys = keys()}};
+  EXPECT_EQ(gate.admit(added.secret, kNow)->tenant, "#acme");
+}
+
 TEST_F(KeyStoreTest, RevokesOneAndKeepsWhatElseIsThere) {
   ASSERT_TRUE(write_file(path_, "# mine\n", Overwrite::no));
   const AddedKey first = add("acme");

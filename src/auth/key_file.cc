@@ -52,7 +52,7 @@ std::optional<std::string> read(const std::vector<std::string_view>& words, KeyE
   if (words.size() != 5) {
     return fmt::format("{} columns instead of five: {}", words.size(), kColumns);
   }
-  if (!is_name(words[0])) return "the name is longer than 128 characters or no visible ASCII";
+  if (!is_key_name(words[0])) return "the name is longer than 128 characters or no visible ASCII";
   if (!is_name(words[1])) return "the tenant is longer than 128 characters or no visible ASCII";
   const auto role = parse_role(words[2]);
   if (!role) return "the role is neither user nor admin";
@@ -116,9 +116,15 @@ std::string without_key(std::string_view text, std::string_view name) {
   return out;
 }
 
+bool is_key_name(std::string_view text) {
+  return is_name(text) && !text.starts_with('#');
+}
+
 std::string free_name(const std::vector<KeyEntry>& keys, std::string_view tenant) {
   // Room for the number; two tenants that begin alike then share a count.
-  const std::string_view stem = tenant.substr(0, kNameBytesMax - 8);
+  std::string_view stem = tenant.substr(0, kNameBytesMax - 8);
+  stem.remove_prefix(std::min(stem.find_first_not_of('#'), stem.size()));
+  if (stem.empty()) stem = "key";
   for (std::size_t number = 1;; ++number) {
     std::string name = fmt::format("{}-{}", stem, number);
     if (std::ranges::find(keys, name, &KeyEntry::name) == keys.end()) return name;

@@ -36,7 +36,11 @@ std::string to_line(const KeyEntry& entry);
 std::string with_key(std::string_view text, const KeyEntry& entry);
 std::string without_key(std::string_view text, std::string_view name);
 
-// A name for another key of the tenant: "acme-1", or the next number that is free.
+// What a key may be called: a line that begins with # is a comment.
+bool is_key_name(std::string_view text);
+
+// A name for another key of the tenant: "acme-1", or the next number that is free. Without
+// the tenant's leading #s, if there are any.
 std::string free_name(const std::vector<KeyEntry>& keys, std::string_view tenant);
 
 }  // namespace seedance::auth

@@ -95,5 +95,14 @@ TEST(FreeName, IsTheFirstNumberThatNobodyHas) {
   EXPECT_TRUE(is_name(free_name({}, std::string(kNameBytesMax, 'a'))));
 }
 
+// Its line would be a comment, and its key would open nothing.
+TEST(FreeName, NeverBeginsWithAHash) {
+  EXPECT_EQ(free_name({}, "#acme"), "acme-1");
+  EXPECT_EQ(free_name({entry("key-1")}, "##"), "key-2");
+  EXPECT_EQ(free_name({}, std::string(kNameBytesMax, '#')), "key-1");
+  EXPECT_TRUE(is_key_name("a#"));
+  EXPECT_FALSE(is_key_name("#a"));
+}
+
 }  // namespace
 }  // namespace seedance::auth

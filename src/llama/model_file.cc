@@ -1,6 +1,7 @@
 #include "llama/model_file.h"
 
 #include <fmt/format.h>
+#include <ggml.h>
 #include <gguf.h>
 #include <llama.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 namespace seedance::llama {
 namespace {
@@ -32,19 +34,39 @@ Result<std::uint64_t> file_size(const std::string& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
+// Nothing when 64 bits do not hold it: ggml's own size wraps around then, to 0 even.
+std::optional<std::uint64_t> tensor_bytes(const gguf_context& metadata, std::int64_t id) {
+  const ggml_type type = gguf_get_tensor_type(&metadata, id);
+  const std::int64_t* const dimensions = gguf_get_tensor_ne(&metadata, id);
+  // A row is whole blocks, or ggml refuses the file.
+  const std::array<std::int64_t, GGML_MAX_DIMS> blocks{dimensions[0] / ggml_blck_size(type),
+                                                       dimensions[1], dimensions[2], dimensions[3]};
+  std::uint64_t bytes = ggml_type_size(type);
+  for (const std::int64_t count : blocks) {
+    if (__builtin_mul_overflow(bytes, count, &bytes)) return std::nullopt;
+  }
+  return bytes;
+}
+
 Result<void> check_extents(const std::string& path, const gguf_context& metadata,
                            std::uint64_t bytes) {
   const std::uint64_t begin = gguf_get_data_offset(&metadata);
   for (std::int64_t id = 0; id < gguf_get_n_tensors(&metadata); ++id) {
     const std::uint64_t offset = gguf_get_tensor_offset(&metadata, id);
-    const std::uint64_t size = gguf_get_tensor_size(&metadata, id);
-    const bool inside = begin <= bytes && offset <= bytes - begin && size <= bytes - begin - offset;
+    const char* const name = gguf_get_tensor_name(&metadata, id);
+    const auto size = tensor_bytes(metadata, id);
+    if (!size) {
+      return fail(Errc::corrupt, fmt::format("model file '{}' is damaged: tensor '{}' claims more "
+                                             "than 2^64 bytes, the file has {}",
+                                             path, name, bytes));
+    }
+    const bool inside =
+        begin <= bytes && offset <= bytes - begin && *size <= bytes - begin - offset;
     if (inside) continue;
-    return fail(
-        Errc::truncated,
-        fmt::format("model file '{}' is cut short or damaged: tensor '{}' needs {} bytes "
-                    "from byte {} on, the file has {}",
-                    path, gguf_get_tensor_name(&metadata, id), size, begin + offset, bytes));
+    return fail(Errc::truncated,
+                fmt::format("model file '{}' is cut short or damaged: tensor '{}' needs {} bytes "
+                            "from byte {} on, the file has {}",
+                            path, name, *size, begin + offset, bytes));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/bytes.h"
 #include "llama/log_capture.h"
 #include "llama/test_file.h"
 #include "llama/test_model.h"
@@ -102,6 +103,26 @@ TEST_F(ModelFileTest, NamesThePartThatIsCutShort) {
 TEST_F(ModelFileTest, WantsTheFirstPart) {
   const SplitModel split;
   EXPECT_THAT(refusal(split.second.path()), HasSubstr("is not named as the first of 2 parts"));
+}
+
+// 2^32 x 2^32 elements: in 64 bits their number, and their bytes, are 0.
+TEST_F(ModelFileTest, RefusesATensorWhoseSizeWrapsAround) {
+  constexpr std::uint64_t kSide = std::uint64_t{1} << 32U;
+  std::string content = "GGUF";
+  const auto add = [&](auto value) { append(content, value, std::endian::little); };
+  add(std::uint32_t{3});  // Version.
+  add(std::uint64_t{1});  // Tensors.
+  add(std::uint64_t{0});  // Keys.
+  add(std::uint64_t{1});  // Length of the name.
+  content += 'w';
+  add(std::uint32_t{2});  // Dimensions.
+  add(kSide);
+  add(kSide);
+  add(std::uint32_t{GGML_TYPE_F32});
+  add(std::uint64_t{0});  // Offset.
+  content.resize(96);
+  EXPECT_THAT(refusal(TestFile{"wraps.gguf", content}.path()),
+              HasSubstr("tensor 'w' claims more than 2^64 bytes, the file has 96"));
 }
 
 // Wherever a file ends too early, and whichever byte of its head is wrong, there

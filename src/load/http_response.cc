@@ -70,8 +70,10 @@ std::size_t HttpResponseParser::on_input(Bytes input) {
 void HttpResponseParser::on_end() {
   if (complete() || malformed_) return;
   beast::error_code error;
-  if (started_) message_->parser->put_eof(error);
-  malformed_ = !started_ || error.failed() || !complete();
+  // Nothing of the answer may have come though interim ones have.
+  const bool begun = message_->parser->got_some();
+  if (begun) message_->parser->put_eof(error);
+  malformed_ = !begun || error.failed() || !complete();
 }
 
 int HttpResponseParser::status() const {

@@ -78,6 +78,7 @@ TEST(HttpResponse, IsMalformedWhereItIsCutOffOrNone) {
   EXPECT_TRUE(read(kChunked.substr(0, kChunked.size() - 1), 5, true).malformed);
   EXPECT_TRUE(read("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nno", 99, true).malformed);
   EXPECT_TRUE(read("", 1, true).malformed);
+  EXPECT_TRUE(read("HTTP/1.1 100 Continue\r\n\r\n", 99, true).malformed);
   EXPECT_TRUE(read("SSH-2.0-OpenSSH\r\n\r\n", 3).malformed);
   EXPECT_TRUE(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 99).malformed);
   EXPECT_TRUE(read("HTTP/1.1 200 OK\r\nX: " + std::string(70'000, 'x'), 99).malformed);
