@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import servers
@@ -139,11 +140,32 @@ def resident_kb(pid):
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
 
 
+@contextlib.contextmanager
+def watched_memory(pid):
+    """A list that gets what of a process is resident, each second."""
+    samples, over = [resident_kb(pid)], threading.Event()
+
+    def watch():
+        while not over.wait(1):
+            samples.append(resident_kb(pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield samples
+    finally:
+        over.set()
+        watcher.join()
+
+
 def many(args):
     with seedance(*args.flags)() as (port, pid):
-        result = client(port, pid, "seedance.v2+json", args.connections, args,
-                        "--period-ms", str(PERIOD_MS))
-        result["resident_kb"] = resident_kb(pid)
+        with watched_memory(pid) as samples:
+            result = client(port, pid, "seedance.v2+json", args.connections, args,
+                            "--period-ms", str(PERIOD_MS))
+        grown = samples[-1] - samples[-1 - int(args.seconds)]
+        result["resident_kb"] = samples[-1]
+        result["grown_bytes_per_token"] = round(1024 * grown / result["tokens"], 1)
     print(json.dumps(result, indent=1))
     print(f"{result['tokens'] / result['tokens_due']:.4f} of the tokens that were due came, "
           f"{result['tokens'] / max(1, result['frames']):.1f} a frame; 99 % were late by at most "

@@ -351,7 +351,8 @@ void Core::forget(Stream& stream) {
   owned->second.done.erase(stream.number);
   if (owned->second.active.empty() && owned->second.done.empty()) owned_.erase(owned);
   stream.forgotten = true;
-  forgotten_.push_back(std::move(streams_.extract(stream.id).mapped()));
+  const auto node = streams_.extract(stream.id);
+  if (stream.touched_in != 0) forgotten_.push_back(std::move(node.mapped()));
   publish_counts();
 }
 

@@ -1,8 +1,9 @@
 #include "load/http_response.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/dynamic_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <optional>
 #include <utility>
 
@@ -17,7 +18,8 @@ constexpr std::uint32_t kHeadBytesMax = 64U << 10U;
 }  // namespace
 
 struct HttpResponseParser::Message {
-  using Parser = http::response_parser<http::string_body>;
+  // Grows as it comes: what a server says of its length is no reason to reserve it.
+  using Parser = http::response_parser<http::basic_dynamic_body<beast::flat_buffer>>;
 
   Message() { begin(); }
 
@@ -82,7 +84,10 @@ int HttpResponseParser::status() const {
 }
 
 std::string HttpResponseParser::take_body() {
-  return std::exchange(message_->parser->get().body(), {});
+  beast::flat_buffer& body = message_->parser->get().body();
+  std::string taken{static_cast<const char*>(body.data().data()), body.size()};
+  body.clear();
+  return taken;
 }
 
 bool HttpResponseParser::complete() const {

@@ -74,6 +74,14 @@ TEST(HttpResponse, MayEndWithItsConnection) {
             (Read{.status = 200, .body = "some", .taken = open.size(), .complete = true}));
 }
 
+// It is the server's word only.
+TEST(HttpResponse, ReservesNothingForTheLengthThatItSays) {
+  HttpResponseParser parser;
+  parser.on_input(as_bytes("HTTP/1.1 200 OK\r\nContent-Length: 9000000000000000000\r\n\r\nsome"));
+  EXPECT_FALSE(parser.malformed());
+  EXPECT_EQ(parser.take_body(), "some");
+}
+
 TEST(HttpResponse, IsMalformedWhereItIsCutOffOrNone) {
   EXPECT_TRUE(read(kChunked.substr(0, kChunked.size() - 1), 5, true).malformed);
   EXPECT_TRUE(read("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nno", 99, true).malformed);

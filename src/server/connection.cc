@@ -142,7 +142,7 @@ bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
     if (!half_closed_) session_->render(out, bytes_max, now);
     more = !out.bytes.empty() && send_once(out, now);
     if (more) read(scratch, now);
-    more = more && !blocked_ && session_->has_more();
+    more = more && !blocked_ && (!unsent_.empty() || session_->has_more());
   }
   const bool unread = std::exchange(to_read_, kTurnBytes) == 0;
   if (!closed_) end_as_asked(more);

@@ -8,6 +8,7 @@
 
 #include "server/test_client.h"
 #include "wire/fm.h"
+#include "wire/ws_handshake.h"
 
 namespace seedance::server {
 namespace {
@@ -26,6 +27,24 @@ class ServerWs : public testing::Test {
  protected:
   TestServer server_{"mode=echo,rate=0"};
 };
+
+// The switch comes when the answer to the request before it is sent.
+TEST_F(ServerWs, AnUpgradeMayFollowARequestAtOnce) {
+  TestClient client{server_.port()};
+  constexpr std::string_view kBody = R"({"model":"tale","prompt":"one two"})";
+  std::string bytes = fmt::format(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Content-Length: {}\r\n\r\n{}",
+      kBody.size(), kBody);
+  wire::append_upgrade_request(bytes, {.host = "localhost",
+                                       .target = "/ws/inference",
+                                       .key = "dGhlIHNhbXBsZSBub25jZQ==",
+                                       .protocol = "seedance.v2+json",
+                                       .headers = {}});
+  client.send(bytes);
+  EXPECT_EQ(client.response().status, 200);
+  EXPECT_THAT(client.read_until("\r\n\r\n"), testing::StartsWith("HTTP/1.1 101"));
+}
 
 TEST_F(ServerWs, StreamsAnAnswer) {
   TestWebSocket socket{server_.port()};

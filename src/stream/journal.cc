@@ -63,7 +63,11 @@ void Journal::put(StateRecord record) {
   const std::uint64_t bytes = entry.bytes = write(record);
   enter(header.stream, entry, segment_, bytes);
   ended_bytes_ += ended_bytes_of(entry);
-  if (is_new) spend(entry, bytes);
+  if (is_new) {
+    spend(entry, bytes);
+  } else {
+    put_since_ -= bytes;
+  }
   if (entry.ended) reserved_ -= std::exchange(entry.reserved, 0);
 }
 
@@ -150,16 +154,21 @@ void Journal::on_written(std::uint64_t batch) {
 }
 
 std::vector<StreamId> Journal::to_forward() {
+  if (forward_.empty()) put_since_ = 0;
   empty_oldest();
   std::vector<StreamId> named;
   if (forwarded_ > written_) return named;
-  for (std::uint64_t bytes = 0; bytes < kForwardBytes && !forward_.empty(); forward_.pop_front()) {
+  const std::uint64_t bytes_max = std::max(kForwardBytes, 2 * put_since_);
+  for (std::uint64_t bytes = 0; bytes < bytes_max && !forward_.empty(); forward_.pop_front()) {
     const auto found = streams_.find(forward_.front());
     if (found == streams_.end() || !found->second.forwarding) continue;
     bytes += found->second.state_bytes;
     named.push_back(found->first);
   }
-  if (!named.empty()) forwarded_ = collecting();
+  if (!named.empty()) {
+    forwarded_ = collecting();
+    put_since_ = 0;
+  }
   return named;
 }
 
@@ -229,6 +238,7 @@ std::uint64_t Journal::write(const Record& record) {
   const std::size_t bytes = batch_.size() - before;
   current().bytes += bytes;
   bytes_ += bytes;
+  put_since_ += bytes;
   return bytes;
 }
 

@@ -99,10 +99,10 @@ class Journal {
 
   // Streams whose state is in the oldest segments, while there are more than
   // segments_max or they take more than half of bytes_max: each is to be put again as
-  // a whole. Names each of them once, and no more than fill kForwardBytes before those
-  // named last are written, so that no client waits for all of them. Names none while
-  // copying would write more than half of what it frees: with so much that is needed, it
-  // would never be done.
+  // a whole. Names each of them once, and before those named last are written no more than
+  // fill kForwardBytes, or twice what else was put meanwhile, so that no client waits for
+  // all of them. Names none while copying would write more than half of what it frees: with
+  // so much that is needed, it would never be done.
   static constexpr std::uint64_t kForwardBytes = std::uint64_t{2} << 20;
   std::vector<StreamId> to_forward();
 
@@ -152,6 +152,7 @@ class Journal {
   std::unordered_map<StreamId, Entry> streams_;
   std::deque<StreamId> forward_;  // Not named yet. Some were put or forgotten meanwhile.
   std::uint64_t forwarded_ = 0;   // The batch with those named last.
+  std::uint64_t put_since_ = 0;   // Bytes besides copies while some are not named.
   std::string batch_;
   std::uint64_t last_batch_ = 0;
   std::uint64_t written_ = 0;

@@ -190,11 +190,11 @@ TEST(Journal, NamesStreamsOfTheOldestSegmentsOnceWhenThereAreTooMany) {
   EXPECT_THAT(journal.to_forward(), IsEmpty());
 }
 
-// Six segments, each with a long state that is needed and one that is not.
-Journal with_long_states(std::uint64_t bytes) {
+// Segments, each with a long state that is needed and one that is not.
+Journal with_long_states(std::uint64_t bytes, std::uint64_t segments = 6) {
   constexpr std::uint64_t kForgotten = 100;
   Journal journal{{.segment_bytes = 1, .segments_max = 2}, {}};
-  for (std::uint64_t number = 1; number <= 6; ++number) {
+  for (std::uint64_t number = 1; number <= segments; ++number) {
     for (const std::uint64_t one : {number, number + kForgotten}) {
       StateRecord state = make_state(one);
       state.header.request = std::string(bytes, 'r');
@@ -217,6 +217,21 @@ TEST(Journal, CopiesForwardNoMoreThanABatchShouldHoldUntilThatIsWritten) {
   EXPECT_THAT(journal.to_forward(), IsEmpty());
   journal.on_written(copies->batch);
   EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(3), stream_id(4)));
+}
+
+// Or a journal whose writes are slow would grow for ever.
+TEST(Journal, CopiesForwardMoreWhenMuchIsPutMeanwhile) {
+  constexpr std::uint64_t kBytes = Journal::kForwardBytes / 2;
+  Journal journal = with_long_states(kBytes, 12);
+  EXPECT_THAT(journal.to_forward(), ElementsAre(stream_id(1), stream_id(2)));
+  journal.put(make_state(1));
+  journal.put(make_state(2));
+  StateRecord other = make_state(50);
+  other.header.request = std::string(2 * kBytes, 'r');
+  journal.put(other);
+  flush(journal);
+  EXPECT_THAT(journal.to_forward(),
+              ElementsAre(stream_id(3), stream_id(4), stream_id(5), stream_id(6)));
 }
 
 TEST(Journal, CopiesNothingForwardThatNeedsItNoMoreWhenItsTurnComes) {

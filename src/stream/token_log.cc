@@ -71,7 +71,10 @@ void TokenLog::prefetch_token(Offset from) const {
 }
 
 void TokenLog::prefetch_text(Offset from) const {
-  if (from < head().end) text_.prefetch_element(text_end(from));
+  // A token without text may stand at the end of what the writer has room for.
+  if (from < head().end && text_end(from) < text_end(from + 1)) {
+    text_.prefetch_element(text_end(from));
+  }
 }
 
 const Terminal& TokenLog::terminal() const {

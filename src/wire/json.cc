@@ -34,7 +34,7 @@ std::size_t skip_plain(std::string_view text, std::size_t at) {
     if (not_plain(word) != 0) break;
   }
   // The last ones at once, filled up with spaces.
-  if (const std::size_t left = text.size() - at; left < sizeof word) {
+  if (const std::size_t left = text.size() - at; left > 0 && left < sizeof word) {
     word = 0x2020'2020'2020'2020;
     std::memcpy(&word, text.data() + at, left);
     if (not_plain(word) == 0) return text.size();
