@@ -83,8 +83,11 @@ Result<std::optional<server::JournalSpec>> journal_spec(const config::Settings& 
 
 Result<std::optional<io::TlsOptions>> tls_options(const config::Settings& settings) {
   if (settings.tls_cert.empty()) {
-    if (!settings.tls_key.empty() || !settings.tls_client_ca.empty()) {
-      return fail(Errc::invalid, "tls_key and tls_client_ca mean something with tls_cert only");
+    if (!settings.tls_key.empty() || !settings.tls_client_ca.empty() ||
+        settings.tls_client_required) {
+      return fail(
+          Errc::invalid,
+          "tls_key, tls_client_ca and tls_client_required mean something with tls_cert only");
     }
     return std::optional<io::TlsOptions>{};
   }

@@ -232,6 +232,18 @@ TEST(ModelName, IsTheFileNameWithoutItsEndings) {
   EXPECT_EQ(model_name_of("-00001-of-00003.gguf"), "-00001-of-00003");
 }
 
+// Or a server that is thought to ask for certificates would let anybody in, in the clear.
+TEST(ServerSettings, NothingOfTlsIsSetInVainWithoutACertificate) {
+  for (const auto set : {+[](config::Settings& of) { of.tls_key = "a.key"; },
+                         +[](config::Settings& of) { of.tls_client_ca = "ca.pem"; },
+                         +[](config::Settings& of) { of.tls_client_required = true; }}) {
+    config::Settings settings;
+    settings.engine = "scripted";
+    set(settings);
+    EXPECT_THAT(mistake(settings), HasSubstr("mean something with tls_cert only"));
+  }
+}
+
 TEST(ServerSettings, NamesWhatAReloadReadAgain) {
   config::Settings settings;
   EXPECT_EQ(read_again(settings, 0), "");
