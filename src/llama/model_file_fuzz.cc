@@ -23,7 +23,8 @@ using namespace seedance;
 class Parts {
  public:
   Parts() : file_(memfd_create("model", MFD_CLOEXEC)) {
-    std::string pattern = std::filesystem::temp_directory_path() / "model_file_fuzz_XXXXXX";
+    std::string pattern =
+        std::filesystem::temp_directory_path() / ("model_file_fuzz_" + std::string(6, 'X'));
     SEEDANCE_CHECK(file_ >= 0 && mkdtemp(pattern.data()) != nullptr, "memory and a directory");
     directory_ = pattern;
     const std::filesystem::path target = "/proc/self/fd/" + std::to_string(file_);
