@@ -15,8 +15,9 @@ void TokenLog::append(TokenId token, std::string_view text, TimePoint at,
 }
 
 void TokenLog::append_terminal(Terminal terminal) {
-  SEEDANCE_CHECK(!std::exchange(ended_, true), "a stream ends once");
+  SEEDANCE_CHECK(!ended_, "a stream ends once");
   terminal_ = std::move(terminal);
+  ended_ = true;
 }
 
 void TokenLog::commit(Head head) {
