@@ -132,7 +132,7 @@ class Core {
       stream::Head head;
     };
     std::vector<Growth> growths = {};
-    std::vector<std::unique_ptr<Stream>> forgotten = {};  // It or one before may name them.
+    std::vector<std::unique_ptr<Stream>> forgotten;  // It or one before may name them.
   };
 
   // Of several messages each; core.cc unless said.
