@@ -216,6 +216,7 @@ class Core {
 
   // Rounds.
   void hold(Effect effect);
+  stream::LogSlice slice(const Stream& stream, Offset from) const;
   void put_tokens(Stream& stream);  // Those that are not in the journal yet.
   void put_state(Stream& stream);
   void touch(Stream& stream);
@@ -269,7 +270,6 @@ class Core {
   std::optional<stream::Journal> journal_;
   std::uint64_t journal_bytes_max_ = 0;
   std::uint64_t kept_bytes_ = 0;                    // About what ended streams take of memory.
-  stream::TokensRecord tokens_record_;              // Scratch.
   std::optional<Problem> stalled_;                  // Why the journal does not flow.
   std::deque<Round> rounds_;                        // At the journal, oldest first.
   std::vector<Effect> held_;                        // For the round being collected.

@@ -13,20 +13,6 @@ namespace {
 // is for those that run.
 constexpr std::uint64_t kKeptShare = 2;
 
-void append_tokens(const stream::TokenLog& log, Offset from, Offset to, const auto& wall,
-                   stream::Tokens& out) {
-  out.clear();
-  std::uint64_t before = log.text_end(from);
-  for (Offset at = from; at < to; at = at + 1) {
-    const std::uint64_t end = log.text_end(at + 1);
-    out.ids.push_back(log.token(at));
-    out.times.push_back(wall(log.time(at)));
-    out.text_bytes.push_back(static_cast<std::uint32_t>(end - std::exchange(before, end)));
-    if (log.with_logprobs()) out.logprobs.push_back(log.logprobs(at));
-  }
-  log.append_text(from, to, out.text);
-}
-
 }  // namespace
 
 void Core::hold(Effect effect) {
@@ -35,6 +21,16 @@ void Core::hold(Effect effect) {
   } else {
     release(effect);
   }
+}
+
+// What was appended to its log from there on.
+stream::LogSlice Core::slice(const Stream& stream, Offset from) const {
+  return {.stream = stream.id,
+          .gen = stream.gen,
+          .log = *stream.log,
+          .from = from,
+          .to = stream.log->appended(),
+          .to_wall = log_wall({}).time_since_epoch()};
 }
 
 void Core::put_state(Stream& stream) {
@@ -58,11 +54,8 @@ void Core::put_state(Stream& stream) {
                                               .detach = stream.request.detach,
                                               .surface = stream.request.surface,
                                               .include_usage = stream.request.include_usage})},
-      .tokens = {},
+      .tokens = to_tokens(slice(stream, {0})),
       .ended = {}};
-  append_tokens(
-      *stream.log, {0}, stream.log->appended(), [this](TimePoint at) { return log_wall(at); },
-      record.tokens);
   if (stream.log->appended_head().done) {
     record.ended = stream::Ended{stream.log->appended_terminal(), stream.ended_at};
   }
@@ -73,13 +66,7 @@ void Core::put_state(Stream& stream) {
 
 void Core::put_tokens(Stream& stream) {
   if (!journal_ || stream.journalled == stream.log->appended()) return;
-  tokens_record_.stream = stream.id;
-  tokens_record_.gen = stream.gen;
-  tokens_record_.from = stream.journalled;
-  append_tokens(
-      *stream.log, stream.journalled, stream.log->appended(),
-      [this](TimePoint at) { return log_wall(at); }, tokens_record_.tokens);
-  journal_->put(tokens_record_, *stream.entry);
+  journal_->put(slice(stream, stream.journalled), *stream.entry);
   stream.journalled = stream.log->appended();
 }
 

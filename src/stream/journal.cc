@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "stream/journal_fields.h"
 
 namespace seedance::stream {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // What a record of tokens, or of an end, has besides what it adds to its stream's
 // state: its frame, stream and gen, and of tokens their place and number.
 constexpr std::uint64_t kEndFixedBytes = kRecordHeaderBytes + 16 + 4;
-constexpr std::uint64_t kTokensFixedBytes = kEndFixedBytes + 8 + 4 + 1;
+constexpr std::uint64_t kTokensFixedBytes = kRecordHeaderBytes + kTokensBodyBytes;
 
 // Copying may write one byte for so many that it frees.
 constexpr std::uint64_t kFreedPerCopied = 2;
@@ -72,14 +73,21 @@ void Journal::put(StateRecord record) {
 }
 
 void Journal::put(const TokensRecord& record) {
-  put(record, entry(record.stream));
+  Entry& stream = entry(record.stream);
+  check_append(stream, record.gen);
+  put_tokens(record, record.from, record.tokens.ids.size(), stream);
 }
 
-void Journal::put(const TokensRecord& record, Entry& stream) {
-  check_append(stream, record.gen);
-  SEEDANCE_CHECK(record.from.value == stream.tokens, "tokens follow the last ones");
-  stream.tokens += record.tokens.ids.size();
-  if (!record.tokens.ids.empty()) stream.server_starts = 0;
+void Journal::put(const LogSlice& slice, Entry& stream) {
+  check_append(stream, slice.gen);
+  put_tokens(slice, slice.from, slice.to.value - slice.from.value, stream);
+}
+
+template <typename Record>
+void Journal::put_tokens(const Record& record, Offset from, std::uint64_t count, Entry& stream) {
+  SEEDANCE_CHECK(from.value == stream.tokens, "tokens follow the last ones");
+  stream.tokens += count;
+  if (count != 0) stream.server_starts = 0;
   const std::uint64_t bytes = write(record);
   stream.bytes += bytes;
   grow(stream, bytes - kTokensFixedBytes);

@@ -13,6 +13,7 @@
 #include "base/id.h"
 #include "stream/journal_record.h"
 #include "stream/journal_recovery.h"
+#include "stream/log_slice.h"
 
 namespace seedance::stream {
 
@@ -76,7 +77,7 @@ class Journal {
   // are counted here.
   void put(StateRecord record);
   void put(const TokensRecord& record);
-  void put(const TokensRecord& record, Entry& stream);
+  void put(const LogSlice& slice, Entry& stream);
   void put(const EndRecord& record);
   void put(const DriveRecord& record);
   // The stream has ended, and its state would be so many bytes smaller if it were put
@@ -136,6 +137,8 @@ class Journal {
   };
 
   Segment& current();
+  template <typename Record>
+  void put_tokens(const Record& record, Offset from, std::uint64_t count, Entry& stream);
   template <typename Record>
   std::uint64_t write(const Record& record);
   static void check_append(const Entry& entry, Generation gen);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
@@ -23,6 +24,39 @@
 namespace seedance::stream {
 
 inline constexpr std::size_t kRecordHeaderSummed = 12;  // By its own checksum.
+
+// Of tokens, besides the tokens: stream and gen, their place, number and flag.
+inline constexpr std::size_t kTokensBodyBytes = 16 + 4 + 8 + 4 + 1;
+
+// How a kind of record is numbered.
+template <typename Record, typename... All>
+consteval std::uint8_t place_in(std::variant<All...>*) {
+  std::uint8_t before = 0;
+  (void)((std::is_same_v<Record, All> || (++before, false)) || ...);
+  return before;
+}
+
+template <typename Record>
+consteval std::uint8_t kind_of() {
+  return place_in<Record>(static_cast<JournalRecord*>(nullptr)) + 1;
+}
+
+// Writes the header of a record whose body lies behind it.
+inline void seal_record(char* record, std::size_t body_bytes, std::uint8_t kind) {
+  SEEDANCE_CHECK(body_bytes <= kRecordBytesMax,
+                 "limits keep every stream below the largest record");
+  const auto put = [record](std::size_t at, std::uint32_t value) {
+    value = to_order(value, std::endian::little);
+    std::memcpy(record + at, &value, sizeof(value));
+  };
+  const auto sum = [record](std::size_t begin, std::size_t bytes) {
+    return crc32c(as_bytes(std::string_view(record + begin, bytes)));
+  };
+  put(0, static_cast<std::uint32_t>(body_bytes));
+  put(4, std::uint32_t{kind});  // The three bytes behind it are zero.
+  put(8, sum(kRecordHeaderBytes, body_bytes));
+  put(kRecordHeaderSummed, sum(0, kRecordHeaderSummed));
+}
 
 // One record in its frame: the fields, then close(). The string is longer than what was
 // written, so that most fields need no look at its capacity.
@@ -63,13 +97,7 @@ class RecordWriter {
 
   void close() {
     out_.resize(end_);
-    const std::size_t size = end_ - begin_ - kRecordHeaderBytes;
-    SEEDANCE_CHECK(size <= kRecordBytesMax, "limits keep every stream below the largest record");
-    const Bytes record = as_bytes(out_).subspan(begin_);
-    put_at(0, static_cast<std::uint32_t>(size));
-    put_at(4, std::uint32_t{kind_});  // The three bytes behind it are zero.
-    put_at(8, crc32c(record.subspan(kRecordHeaderBytes)));
-    put_at(kRecordHeaderSummed, crc32c(record.first(kRecordHeaderSummed)));
+    seal_record(out_.data() + begin_, end_ - begin_ - kRecordHeaderBytes, kind_);
   }
 
  private:
@@ -80,10 +108,6 @@ class RecordWriter {
     if (out_.size() - end_ < bytes) out_.resize(end_ + bytes + kAheadBytes);
     end_ += bytes;
     return out_.data() + end_ - bytes;
-  }
-  void put_at(std::size_t at, std::uint32_t value) {
-    value = to_order(value, std::endian::little);
-    std::memcpy(out_.data() + begin_ + at, &value, sizeof(value));
   }
 
   std::string& out_;

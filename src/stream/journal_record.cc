@@ -249,18 +249,6 @@ void get_body(BodyReader& in, SyncRecord& record) {
   in.get(record.at);
 }
 
-template <typename Record, typename... All>
-consteval std::uint8_t place_in(std::variant<All...>*) {
-  std::uint8_t before = 0;
-  (void)((std::is_same_v<Record, All> || (++before, false)) || ...);
-  return before;
-}
-
-template <typename Record>
-consteval std::uint8_t kind_of() {
-  return place_in<Record>(static_cast<JournalRecord*>(nullptr)) + 1;
-}
-
 template <typename Record>
 void encode_one(const Record& record, std::string& out) {
   RecordWriter writer{out, kind_of<Record>()};

@@ -1,5 +1,6 @@
 #include "stream/token_log.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -31,13 +32,22 @@ const TokenLogprobs& TokenLog::logprobs(Offset at) const {
   return logprobs_[at.value];
 }
 
-void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
+void TokenLog::copy_text(Offset from, Offset to, char* out) const {
   const std::uint64_t end = text_end(to);
   for (std::uint64_t at = text_end(from); at < end;) {
     const std::span<const char> run = text_.run(at, end);
-    out.append(run.data(), run.size());
+    out = std::copy(run.begin(), run.end(), out);
     at += run.size();
   }
+}
+
+void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
+  const std::size_t before = out.size();
+  const std::size_t size = before + text_end(to) - text_end(from);
+  out.resize_and_overwrite(size, [&](char* data, std::size_t) {
+    copy_text(from, to, data + before);
+    return size;  // What is given may be the capacity.
+  });
 }
 
 std::string_view TokenLog::text(Offset from, Offset to, std::string& spill) const {

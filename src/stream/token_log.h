@@ -80,7 +80,8 @@ class TokenLog {
     return end.value == 0 ? 0 : tokens_[end.value - 1].text_end;
   }
 
-  // Appends the visible text of tokens [from, to).
+  // The visible text of tokens [from, to): copied to where there is room for it, or appended.
+  void copy_text(Offset from, Offset to, char* out) const;
   void append_text(Offset from, Offset to, std::string& out) const;
 
   // The same, where it lies; what lies in pieces is put together in `spill`.

@@ -1,0 +1,87 @@
+#include "stream/log_slice.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "stream/journal_fields.h"
+
+namespace seedance::stream {
+namespace {
+
+WallTime wall_time(const LogSlice& slice, Offset at) {
+  return WallTime{slice.log.time(at).time_since_epoch() + slice.to_wall};
+}
+
+template <typename T>
+char* put(char* to, T value) {
+  value = to_order(value, std::endian::little);
+  std::memcpy(to, &value, sizeof(value));
+  return to + sizeof(value);
+}
+
+// The body, as a TokensRecord without logprobs has it (docs/formats/journal.md, kind 2).
+void put_body(char* to, const LogSlice& slice) {
+  const TokenLog& log = slice.log;
+  const std::uint64_t count = slice.to.value - slice.from.value;
+  to = put(to, slice.stream.high);
+  to = put(to, slice.stream.low);
+  to = put(to, slice.gen.value);
+  to = put(to, slice.from.value);
+  to = put(to, static_cast<std::uint32_t>(count));
+  to = put(to, std::uint8_t{0});
+  char* times = to + count * sizeof(TokenId::value);
+  char* sizes = times + count * sizeof(WallTime::rep);
+  char* text = sizes + count * sizeof(std::uint32_t);
+  std::uint64_t before = log.text_end(slice.from);
+  for (Offset at = slice.from; at < slice.to; at = at + 1) {
+    const std::uint64_t end = log.text_end(at + 1);
+    to = put(to, log.token(at).value);
+    times = put(times, wall_time(slice, at).time_since_epoch().count());
+    sizes = put(sizes, static_cast<std::uint32_t>(end - std::exchange(before, end)));
+  }
+  log.copy_text(slice.from, slice.to, text);
+}
+
+}  // namespace
+
+Tokens to_tokens(const LogSlice& slice) {
+  Tokens tokens;
+  std::uint64_t before = slice.log.text_end(slice.from);
+  for (Offset at = slice.from; at < slice.to; at = at + 1) {
+    const std::uint64_t end = slice.log.text_end(at + 1);
+    tokens.ids.push_back(slice.log.token(at));
+    tokens.times.push_back(wall_time(slice, at));
+    tokens.text_bytes.push_back(static_cast<std::uint32_t>(end - std::exchange(before, end)));
+    if (slice.log.with_logprobs()) tokens.logprobs.push_back(slice.log.logprobs(at));
+  }
+  slice.log.append_text(slice.from, slice.to, tokens.text);
+  return tokens;
+}
+
+void encode(const LogSlice& slice, std::string& out) {
+  if (slice.log.with_logprobs()) {
+    encode(TokensRecord{.stream = slice.stream,
+                        .gen = slice.gen,
+                        .from = slice.from,
+                        .tokens = to_tokens(slice)},
+           out);
+    return;
+  }
+  constexpr std::size_t kTokenBytes = sizeof(TokenId::value) + sizeof(WallTime::rep) + 4;
+  const std::uint64_t text_bytes = slice.log.text_end(slice.to) - slice.log.text_end(slice.from);
+  const std::size_t body_bytes =
+      kTokensBodyBytes + (slice.to.value - slice.from.value) * kTokenBytes + text_bytes;
+  const std::size_t begin = out.size();
+  const std::size_t size = begin + kRecordHeaderBytes + body_bytes;
+  out.resize_and_overwrite(size, [&](char* data, std::size_t) {
+    char* record = data + begin;
+    put_body(record + kRecordHeaderBytes, slice);
+    seal_record(record, body_bytes, kind_of<TokensRecord>());
+    return size;  // What is given may be the capacity.
+  });
+}
+
+}  // namespace seedance::stream
