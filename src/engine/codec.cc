@@ -89,10 +89,11 @@ void put_token(MessageWriter& out, const StepToken& token) {
   out.put(token.token.value);
   out.put(static_cast<std::uint8_t>(token.end));
   out.put(static_cast<std::int64_t>(token.prefill.count()));
+  out.put(token.reused);
   put_logprobs(out, token.logprobs);
 }
 
-constexpr std::size_t kStepTokenBytes = 8 + 4 + 4 + 1 + 8 + 4;  // Without logprobs.
+constexpr std::size_t kStepTokenBytes = 8 + 4 + 4 + 1 + 8 + 4 + 4;  // Without logprobs.
 
 Step get_step(FieldReader& in) {
   Step step;
@@ -103,6 +104,7 @@ Step get_step(FieldReader& in) {
     token.token.value = in.get<std::int32_t>();
     token.end = static_cast<JobEnd>(in.get<std::uint8_t>());
     token.prefill = Duration{in.get<std::int64_t>()};
+    token.reused = in.get<std::uint32_t>();
     token.logprobs = get_logprobs(in);
   }
   return step;

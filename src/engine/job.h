@@ -84,6 +84,8 @@ struct StepToken {
   // With the first token only: from the decode call that first held a part of
   // the prompt until this token was sampled.
   Duration prefill{};
+  // With the first token only: so many tokens of the prompt were in memory before.
+  std::uint32_t reused = 0;
   std::vector<stream::TokenLogprobs> logprobs = {};  // One when asked for, else none.
 
   friend bool operator==(const StepToken&, const StepToken&) = default;

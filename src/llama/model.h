@@ -13,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/result.h"
+#include "llama/kv_memory.h"
 #include "llama/log_capture.h"
 #include "llama/system_memory.h"
 #include "llama/worker.h"
@@ -39,6 +40,7 @@ class Model {
   std::uint32_t sequences_max() const { return sequences_max_; }
   std::uint32_t batch_tokens_max() const { return llama_n_batch(context_); }
   bool shares_memory() const { return shares_memory_; }  // Between the sequences.
+  bool can_cut() const { return KvMemory::can_cut(model_); }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
   std::span<const TokenId> end_tokens() const { return end_tokens_; }

@@ -13,10 +13,14 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
+// A shorter prefix is computed as fast as it is copied.
+constexpr std::uint32_t kReuseMin = 16;
+
 sched::PlannerLimits limits_of(const Model& model) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
-          .gap_max = model.shares_memory() ? 0 : kGapMax};
+          .gap_max = model.shares_memory() ? 0 : kGapMax,
+          .reuse_min = model.can_cut() ? kReuseMin : 0};
 }
 
 sched::JobKey key_of(engine::JobId id, Generation gen) {
@@ -29,7 +33,8 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model) : model_(model), planner_(limits_of(model)) {
+Runner::Runner(Model& model)
+    : model_(model), memory_(model.context(), model.shares_memory()), planner_(limits_of(model)) {
   const std::size_t rows = model.batch_tokens_max();
   tokens_.reserve(rows);
   positions_.reserve(rows);
@@ -52,21 +57,16 @@ void Runner::on(engine::Job job) {
   const std::size_t prompt_tokens = job.prompt.size();
   std::vector<TokenId> tokens = std::move(job.prompt);
   tokens.insert(tokens.end(), job.committed.begin(), job.committed.end());
-  const auto known = static_cast<std::uint32_t>(tokens.size());
   const auto [at, added] = jobs_.try_emplace(
       key,
-      Running{.tokens = std::move(tokens),
-              .prompt_tokens = prompt_tokens,
-              .tokens_max = prompt_tokens + job.tokens_max,
+      Running{.tokens_max = prompt_tokens + job.tokens_max,
               .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
-  if (added) planner_.add(key, known);
+  if (added) planner_.add(key, std::move(tokens));
 }
 
 void Runner::on(engine::Cancel cancel) {
   const sched::JobKey key = key_of(cancel.id, cancel.gen);
-  if (!planner_.cancel(key)) return;
-  jobs_.erase(key);
-  clear_freed();
+  if (planner_.cancel(key)) jobs_.erase(key);
 }
 
 // Whoever parses requests has checked them; this keeps the model safe from a
@@ -100,6 +100,9 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
 Result<std::vector<engine::Event>> Runner::step() {
   while (true) {
     const auto parts = planner_.plan();
+    if (const auto done = memory_.carry_out(planner_.take_changes()); !done) {
+      return std::unexpected(done.error());
+    }
     if (parts.empty()) break;
     start(parts);
     fill_batch(parts);
@@ -111,24 +114,26 @@ Result<std::vector<engine::Event>> Runner::step() {
                             .seq_id = sequence_lists_.data(),
                             .logits = outputs_.data()};
     const int status = llama_decode(model_.context(), batch);
-    if (status == 1 && make_room()) continue;
+    if (status == 1 && planner_.on_no_room()) continue;
     if (status < -1) return fail(Errc::invalid, fmt::format("llama_decode gave {}", status));
+    if (const auto cleared = clear_fillers(parts); !cleared) {
+      return std::unexpected(cleared.error());
+    }
     if (status != 0) {
       fail_jobs(parts,
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
-      break;
+    } else {
+      sample(parts);
     }
-    sample(parts);
     break;
   }
-  clear_freed();
   return std::exchange(events_, {});
 }
 
 void Runner::start(std::span<const sched::Part> parts) {
   const auto now = std::chrono::steady_clock::now();
   for (const sched::Part& part : parts) {
-    if (part.filler || part.begin > 0) continue;
+    if (part.filler) continue;
     Running& running = jobs_.at(part.job);
     if (!std::exchange(running.started, true)) running.prefill_begun = now;
   }
@@ -140,7 +145,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
   sequences_.clear();
   outputs_.clear();
   for (const sched::Part& part : parts) {
-    const TokenId* tokens = part.filler ? nullptr : jobs_.at(part.job).tokens.data() + part.begin;
+    const TokenId* tokens = part.filler ? nullptr : planner_.tokens(part.slot).data() + part.begin;
     for (std::uint32_t index = 0; index < part.count; ++index) {
       tokens_.push_back((part.filler ? model_.filler() : tokens[index]).value);
       positions_.push_back(static_cast<llama_pos>(part.begin + index));
@@ -157,7 +162,6 @@ void Runner::sample(std::span<const sched::Part> parts) {
   // A copy: what ends or goes on changes the plan.
   for (const sched::Part& part : std::vector(parts.begin(), parts.end())) {
     row += static_cast<std::int32_t>(part.count);
-    if (part.filler) model_.clear(part.slot.value);
     if (part.last) sample(part, row - 1, step);
   }
   if (!step.tokens.empty()) events_.emplace_back(std::move(step));
@@ -166,43 +170,46 @@ void Runner::sample(std::span<const sched::Part> parts) {
 void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {
   Running& running = jobs_.at(part.job);
   float* logits = llama_get_logits_ith(model_.context(), row);
-  auto choice = running.sampler.choose({logits, model_.vocabulary_size()}, running.tokens);
+  auto choice =
+      running.sampler.choose({logits, model_.vocabulary_size()}, planner_.tokens(part.slot));
   if (!choice) return fail_job(part.job, "The model gave no finite logit for the next token.");
 
-  running.tokens.push_back(choice->token);
-  engine::StepToken token{
-      .job = {part.job.id}, .gen = part.job.gen, .token = choice->token, .end = end_after(running)};
+  planner_.on_token(part.slot, choice->token);
+  engine::StepToken token{.job = {part.job.id},
+                          .gen = part.job.gen,
+                          .token = choice->token,
+                          .end = end_after(planner_.tokens(part.slot), running.tokens_max)};
   if (const auto begun = std::exchange(running.prefill_begun, std::nullopt)) {
     token.prefill = std::chrono::steady_clock::now() - *begun;
+    token.reused = planner_.reused(part.slot);
   }
   if (choice->logprobs) token.logprobs.push_back(*std::move(choice->logprobs));
-  if (token.end == engine::JobEnd::none) {
-    planner_.on_token(part.slot);
-  } else {
+  if (token.end != engine::JobEnd::none) {
     planner_.on_end(part.job);
     jobs_.erase(part.job);
   }
   step.tokens.push_back(std::move(token));
 }
 
-engine::JobEnd Runner::end_after(const Running& running) const {
-  if (model_.ends(running.tokens.back())) return engine::JobEnd::stop;
-  if (running.tokens.size() >= running.tokens_max) return engine::JobEnd::length;
-  if (running.tokens.size() >= model_.context_tokens()) return engine::JobEnd::context;
+engine::JobEnd Runner::end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const {
+  if (model_.ends(tokens.back())) return engine::JobEnd::stop;
+  if (tokens.size() >= tokens_max) return engine::JobEnd::length;
+  if (tokens.size() >= model_.context_tokens()) return engine::JobEnd::context;
   return engine::JobEnd::none;
 }
 
-// Whether another plan may fit.
-bool Runner::make_room() {
-  const bool made = planner_.on_no_room().has_value();
-  clear_freed();
-  return made;
+// Cuts them off again.
+Result<void> Runner::clear_fillers(std::span<const sched::Part> parts) {
+  for (const sched::Part& part : parts) {
+    if (!part.filler) continue;
+    if (auto cut = memory_.cut(part.slot, part.begin); !cut) return cut;
+  }
+  return {};
 }
 
 void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& message) {
   std::vector<sched::JobKey> keys;
   for (const sched::Part& part : parts) {
-    if (part.filler) model_.clear(part.slot.value);
     if (!part.filler && jobs_.contains(part.job)) keys.push_back(part.job);
   }
   for (const sched::JobKey key : keys) {
@@ -215,12 +222,8 @@ void Runner::fail_job(sched::JobKey key, const std::string& message) {
       engine::JobFailed{.job = {key.id},
                         .gen = key.gen,
                         .problem = {.code = ErrorCode::engine_failed, .message = message}});
-  planner_.on_end(key);
+  planner_.on_failed(key);
   jobs_.erase(key);
-}
-
-void Runner::clear_freed() {
-  for (const sched::Slot slot : planner_.take_freed()) model_.clear(slot.value);
 }
 
 }  // namespace seedance::llama

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/job.h"
+#include "llama/kv_memory.h"
 #include "llama/model.h"
 #include "llama/sampler.h"
 #include "sched/batch_planner.h"
@@ -32,9 +33,7 @@ class Runner {
 
  private:
   struct Running {
-    std::vector<TokenId> tokens;    // Prompt and generated.
-    std::size_t prompt_tokens = 0;  // Of these.
-    std::size_t tokens_max = 0;     // Prompt included.
+    std::size_t tokens_max = 0;  // Prompt included.
     Sampler sampler;
     // When the first batch with a token of it began; nothing once that was told.
     std::optional<std::chrono::steady_clock::time_point> prefill_begun = {};
@@ -49,13 +48,13 @@ class Runner {
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts);
   void sample(const sched::Part& part, std::int32_t row, engine::Step& step);
-  engine::JobEnd end_after(const Running& running) const;
-  bool make_room();
+  engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
+  Result<void> clear_fillers(std::span<const sched::Part> parts);
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
   void fail_job(sched::JobKey key, const std::string& message);
-  void clear_freed();
 
   Model& model_;
+  KvMemory memory_;
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;

@@ -22,6 +22,7 @@ struct Outcome {
   std::optional<Problem> problem = {};
   std::vector<int> steps = {};  // That gave the tokens.
   std::vector<Duration> prefills = {};
+  std::uint32_t reused = 0;
   std::vector<stream::TokenLogprobs> logprobs = {};
 
   bool over() const { return end != JobEnd::none || problem; }
@@ -69,6 +70,7 @@ class RunnerTest : public testing::Test {
     outcome.end = token.end;
     outcome.steps.push_back(steps_);
     outcome.prefills.push_back(token.prefill);
+    outcome.reused += token.reused;
     for (const auto& each : token.logprobs) outcome.logprobs.push_back(each);
   }
 
@@ -252,15 +254,49 @@ TEST_F(RunnerTest, GivesLogprobsWhenAsked) {
   EXPECT_EQ(outcome.logprobs[0].top[0].logprob, outcome.logprobs[0].chosen);
 }
 
-// Jobs come and go at random, so that gaps open and close: no sequence is ever
-// computed with a token of another.
-TEST_F(RunnerTest, KeepsSequencesApartUnderRandomLoad) {
-  load({.sequences_max = 12, .batch_tokens_max = 64});
+TEST_F(RunnerTest, ComputesOnlyWhatIsNewOfAConversation) {
+  load();
+  auto prompt = random_prompt(1, 60);
+  const auto answer = run_alone(greedy_job(1, prompt, 10)).tokens;
+  prompt.insert(prompt.end(), answer.begin(), answer.end());
+  prompt.push_back({301});
+  const Outcome next = run_alone(greedy_job(2, prompt, 10));
+  EXPECT_EQ(next.reused, 69);  // All but the answer's last token and the new one.
+  EXPECT_LT(LoneModel{}.regret(prompt, next.tokens), kEpsilon);
+}
+
+TEST_F(RunnerTest, ComputesACommonPrefixOnce) {
+  load();
+  LoneModel lone;
+  std::map<std::uint64_t, std::vector<TokenId>> prompts;
+  for (std::uint64_t id = 0; id < 8; ++id) {
+    prompts[id] = random_prompt(99, 100);
+    const auto own = random_prompt(id, 5);
+    prompts[id].insert(prompts[id].end(), own.begin(), own.end());
+    start(greedy_job(id, prompts[id], 8));
+  }
+  run();
+  std::uint32_t reused = 0;
+  for (const auto& [id, prompt] : prompts) {
+    reused += outcome(id).reused;
+    EXPECT_LT(lone.regret(prompt, outcome(id).tokens), kEpsilon) << id;
+  }
+  EXPECT_EQ(reused, 7 * 100);
+}
+
+// Jobs of which many begin alike come and go at random, so that gaps open and close, and
+// memory moves: no sequence is ever computed with a token of another.
+class RunnerLoadTest : public RunnerTest, public testing::WithParamInterface<std::uint32_t> {};
+
+TEST_P(RunnerLoadTest, KeepsSequencesApart) {
+  load({.sequences_max = 12, .batch_tokens_max = 64, .shared_tokens = GetParam()});
   LoneModel lone;
   Prng random{7};
   std::map<std::uint64_t, Job> jobs;
-  for (std::uint64_t id = 0; id < 60; ++id) {
-    const auto prompt = random_prompt(id, 1 + random.below(40));
+  for (std::uint64_t id = 0; id < 90; ++id) {
+    auto prompt = random_prompt(100 + random.below(4), random.below(60));
+    const auto own = random_prompt(id, 1 + random.below(20));
+    prompt.insert(prompt.end(), own.begin(), own.end());
     jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(30)));
     start(jobs[id]);
     for (std::uint64_t steps = random.below(5); steps > 0; --steps) step();
@@ -268,12 +304,17 @@ TEST_F(RunnerTest, KeepsSequencesApartUnderRandomLoad) {
   }
   run();
   std::size_t ended = 0;
+  std::uint32_t reused = 0;
   for (const auto& [id, job] : jobs) {
     EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens), kEpsilon) << id;
     ended += outcome(id).end == JobEnd::length ? 1 : 0;
+    reused += outcome(id).reused;
   }
-  EXPECT_GT(ended, 40);
+  EXPECT_GT(ended, 60);
+  EXPECT_GT(reused, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerLoadTest, testing::Values(0U, 640U));
 
 // Eight jobs of 80 tokens in memory for 256: some must wait in the middle.
 TEST_F(RunnerTest, RequeuesTheNewestWhenSharedMemoryIsFull) {

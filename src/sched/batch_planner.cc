@@ -7,37 +7,60 @@
 #include "base/check.h"
 
 namespace seedance::sched {
+namespace {
 
-BatchPlanner::BatchPlanner(PlannerLimits limits) : limits_(limits), slots_(limits.sequences_max) {
-  SEEDANCE_CHECK(limits.sequences_max > 0, "there is a slot");
+// So many copied tokens cost what one costs that is computed: copying a few hundred of
+// them must not delay those who decode.
+constexpr std::uint32_t kCopiedPerComputed = 32;
+
+}  // namespace
+
+BatchPlanner::BatchPlanner(PlannerLimits limits)
+    : limits_(limits),
+      slots_({.count = limits.sequences_max,
+              .reuse_min = limits.reuse_min,
+              .dense = limits.gap_max > 0}),
+      jobs_(limits.sequences_max) {
   SEEDANCE_CHECK(limits.batch_tokens_max >= limits.sequences_max,
                  "every sequence can decode in one batch");
 }
 
-void BatchPlanner::add(JobKey job, std::uint32_t tokens) {
-  SEEDANCE_CHECK(tokens > 0, "a sequence begins with a token");
-  waiting_.push_back({.job = job, .arrival = arrivals_++, .tokens = tokens});
+void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens) {
+  SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
+  waiting_.push_back({.job = job, .arrival = arrivals_++, .tokens = std::move(tokens)});
 }
 
 bool BatchPlanner::cancel(JobKey job) {
   if (const auto slot = slot_of(job)) {
+    slots_.leave({*slot});
     leave(*slot);
     return true;
   }
-  return std::erase_if(waiting_, [&](const Sequence& each) { return each.job == job; }) > 0;
+  return std::erase_if(waiting_, [&](const Waiting& each) { return each.job == job; }) > 0;
 }
 
 std::span<const Part> BatchPlanner::plan() {
   parts_.clear();
-  for (auto& sequence : slots_) {
-    if (sequence) sequence->planned = sequence->placed = 0;
+  for (auto& job : jobs_) {
+    if (job) job->planned = job->placed = 0;
   }
-  const std::uint32_t room = prompt_room();
-  admit(room);
-  deal(room);
+  admit(prompt_room());
+  deal(prompt_room());  // Of those who came in, some may decode at once.
   place_decoding();
   place_prompts();
   return parts_;
+}
+
+std::uint32_t BatchPlanner::pending(std::uint32_t slot) const {
+  return static_cast<std::uint32_t>(slots_.tokens({slot}).size()) - slots_.computed({slot});
+}
+
+bool BatchPlanner::decodes(std::uint32_t slot) const {
+  return jobs_[slot] && slots_.computed({slot}) > 0 && pending(slot) == 1;
+}
+
+bool BatchPlanner::prefills(std::uint32_t slot) const {
+  return jobs_[slot] && !decodes(slot);
 }
 
 // What decoding sequences, and the bridges between them, leave of a batch.
@@ -45,8 +68,8 @@ std::uint32_t BatchPlanner::prompt_room() const {
   std::uint32_t decoding = 0;
   std::uint32_t first = 0;
   std::uint32_t end = 0;
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    if (!slots_[slot] || !slots_[slot]->decodes()) continue;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (!decodes(slot)) continue;
     if (decoding++ == 0) first = slot;
     end = slot + 1;
   }
@@ -55,39 +78,42 @@ std::uint32_t BatchPlanner::prompt_room() const {
 
 // Gives free slots to those who wait, as long as this batch has room for a token of theirs.
 void BatchPlanner::admit(std::uint32_t room) {
-  for (const auto& sequence : slots_) {
-    if (sequence && !sequence->decodes()) room -= std::min(room, sequence->pending());
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (prefills(slot)) room -= std::min(room, pending(slot));
   }
-  for (auto& sequence : slots_) {
-    if (hold_ || waiting_.empty() || room == 0) return;
-    if (sequence) continue;
-    sequence = waiting_.front();
-    waiting_.pop_front();
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    if (hold_ || room == 0 || running_ == jobs_.size()) return;
+    if (slots_.comes_soon(next->tokens)) {
+      ++next;
+      continue;
+    }
+    const std::uint32_t slot = slots_.enter(std::move(next->tokens))->value;
+    jobs_[slot] = {.job = next->job, .arrival = next->arrival};
+    next = waiting_.erase(next);
     ++running_;
-    room -= std::min(room, sequence->pending());
+    room -= std::min(room, pending(slot) + slots_.reused({slot}) / kCopiedPerComputed);
   }
 }
 
 // Deals the room out among prompts, oldest first.
 void BatchPlanner::deal(std::uint32_t room) {
-  std::vector<Sequence*> prompts;
-  for (auto& sequence : slots_) {
-    if (sequence && !sequence->decodes()) prompts.push_back(&*sequence);
+  std::vector<std::uint32_t> prompts;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (prefills(slot)) prompts.push_back(slot);
   }
-  std::ranges::sort(prompts, {}, &Sequence::arrival);
-  for (Sequence* prompt : prompts) {
-    prompt->planned = std::min(room, prompt->pending());
-    room -= prompt->planned;
+  std::ranges::sort(prompts, {}, [this](std::uint32_t slot) { return jobs_[slot]->arrival; });
+  for (const std::uint32_t slot : prompts) {
+    jobs_[slot]->planned = std::min(room, pending(slot));
+    room -= jobs_[slot]->planned;
   }
 }
 
 void BatchPlanner::place_decoding() {
   std::optional<std::uint32_t> previous;
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    auto& sequence = slots_[slot];
-    if (!sequence || !sequence->decodes()) continue;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (!decodes(slot)) continue;
     if (previous) bridge(*previous + 1, slot);
-    sequence->planned = 1;
+    jobs_[slot]->planned = 1;
     place(slot, 1);
     previous = slot;
   }
@@ -97,26 +123,22 @@ void BatchPlanner::place_decoding() {
 void BatchPlanner::bridge(std::uint32_t begin, std::uint32_t end) {
   if (end - begin > limits_.gap_max) return;
   for (std::uint32_t slot = begin; slot < end; ++slot) {
-    if (slots_[slot] && slots_[slot]->planned == 0) return;
+    if (jobs_[slot] && jobs_[slot]->planned == 0) return;
   }
   for (std::uint32_t slot = begin; slot < end; ++slot) {
-    if (slots_[slot]) {
-      place(slot, 1);
-    } else {
-      parts_.push_back({.slot = {slot}, .job = {}, .count = 1, .filler = true});
-    }
+    jobs_[slot] ? place(slot, 1) : fill(slot);
   }
 }
 
 void BatchPlanner::place_prompts() {
   const auto left = [&](std::uint32_t slot) {
-    return slots_[slot] ? slots_[slot]->planned - slots_[slot]->placed : 0;
+    return jobs_[slot] ? jobs_[slot]->planned - jobs_[slot]->placed : 0;
   };
   std::vector<std::uint32_t> alone;
-  for (std::uint32_t slot = 0; slot < slots_.size();) {
+  for (std::uint32_t slot = 0; slot < jobs_.size();) {
     const std::uint32_t count = left(slot);
     std::uint32_t end = slot + 1;
-    while (end < slots_.size() && left(end) == count) ++end;
+    while (end < jobs_.size() && left(end) == count) ++end;
     if (count > 0 && end - slot == 1) alone.push_back(slot);
     if (count > 0 && end - slot > 1) {
       for (std::uint32_t each = slot; each < end; ++each) place(each, count);
@@ -127,58 +149,67 @@ void BatchPlanner::place_prompts() {
 }
 
 void BatchPlanner::place(std::uint32_t slot, std::uint32_t count) {
-  Sequence& sequence = *slots_[slot];
-  const std::uint32_t begin = sequence.computed + sequence.placed;
+  Running& running = *jobs_[slot];
+  const std::uint32_t begin = slots_.computed({slot}) + running.placed;
   parts_.push_back({.slot = {slot},
-                    .job = sequence.job,
+                    .job = running.job,
                     .begin = begin,
                     .count = count,
-                    .last = begin + count == sequence.tokens});
-  sequence.placed += count;
+                    .last = begin + count == slots_.tokens({slot}).size()});
+  running.placed += count;
+}
+
+// Behind what the slot holds.
+void BatchPlanner::fill(std::uint32_t slot) {
+  parts_.push_back(
+      {.slot = {slot}, .job = {}, .begin = slots_.computed({slot}), .count = 1, .filler = true});
 }
 
 void BatchPlanner::on_computed() {
-  for (auto& sequence : slots_) {
-    if (sequence) sequence->computed += std::exchange(sequence->placed, 0);
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (jobs_[slot]) slots_.on_computed({slot}, std::exchange(jobs_[slot]->placed, 0));
   }
 }
 
-void BatchPlanner::on_token(Slot slot) {
-  SEEDANCE_CHECK(slots_[slot.value] && slots_[slot.value]->pending() == 0,
+void BatchPlanner::on_token(Slot slot, TokenId token) {
+  SEEDANCE_CHECK(jobs_[slot.value] && pending(slot.value) == 0,
                  "a token follows when all before it are computed");
-  ++slots_[slot.value]->tokens;
+  slots_.append(slot, token);
 }
 
 void BatchPlanner::on_end(JobKey job) {
   cancel(job);
 }
 
-std::optional<JobKey> BatchPlanner::on_no_room() {
-  if (running_ < 2) return std::nullopt;
-  const auto age = [](const auto& sequence) { return sequence ? sequence->arrival + 1 : 0; };
-  const auto newest = std::ranges::max_element(slots_, {}, age);
-  Sequence sequence = **newest;
-  sequence.computed = sequence.planned = sequence.placed = 0;
-  leave(static_cast<std::uint32_t>(newest - slots_.begin()));
-  waiting_.push_front(sequence);
-  hold_ = true;
-  return sequence.job;
+void BatchPlanner::on_failed(JobKey job) {
+  const auto slot = slot_of(job);
+  if (!slot) return;
+  slots_.clear({*slot});
+  leave(*slot);
 }
 
-std::vector<Slot> BatchPlanner::take_freed() {
-  return std::exchange(freed_, {});
+bool BatchPlanner::on_no_room() {
+  if (slots_.evict()) return true;
+  if (running_ < 2) return false;
+  const auto age = [](const auto& job) { return job ? job->arrival + 1 : 0; };
+  const auto newest = std::ranges::max_element(jobs_, {}, age);
+  const auto slot = static_cast<std::uint32_t>(newest - jobs_.begin());
+  waiting_.push_front(
+      {.job = (*newest)->job, .arrival = (*newest)->arrival, .tokens = slots_.clear({slot})});
+  leave(slot);
+  hold_ = true;
+  return true;
 }
 
 void BatchPlanner::leave(std::uint32_t slot) {
-  slots_[slot].reset();
-  freed_.push_back({slot});
+  jobs_[slot].reset();
   --running_;
   hold_ = false;
 }
 
 std::optional<std::uint32_t> BatchPlanner::slot_of(JobKey job) const {
-  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    if (slots_[slot] && slots_[slot]->job == job) return slot;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (jobs_[slot] && jobs_[slot]->job == job) return slot;
   }
   return std::nullopt;
 }

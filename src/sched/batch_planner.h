@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "sched/kv_slots.h"
 
 namespace seedance::sched {
 
@@ -20,19 +21,13 @@ struct JobKey {
   friend constexpr auto operator<=>(const JobKey&, const JobKey&) = default;
 };
 
-// A place for one sequence in the model's memory: 0 to sequences_max - 1.
-struct Slot {
-  std::uint32_t value = 0;
-
-  friend constexpr auto operator<=>(Slot, Slot) = default;
-};
-
 struct PlannerLimits {
   std::uint32_t sequences_max = 64;
   std::uint32_t batch_tokens_max = 2048;  // At least sequences_max.
   // A gap of at most so many slots between two slots that decode is bridged.
   // 0 when the model does not care which slots a pass covers.
   std::uint32_t gap_max = 0;
+  std::uint32_t reuse_min = 0;  // As in KvLimits.
 };
 
 // Consecutive tokens of one sequence.
@@ -42,14 +37,16 @@ struct Part {
   std::uint32_t begin = 0;  // Position of the first token in its sequence.
   std::uint32_t count = 0;
   bool last = false;    // It reaches the last known token: the next one is to be chosen.
-  bool filler = false;  // Any token in a free slot, to be forgotten after the pass.
+  bool filler = false;  // Any token in a slot that nobody uses, to be cut off after the pass.
 
   friend bool operator==(const Part&, const Part&) = default;
 };
 
 // Composes batches: first the next token of every sequence that decodes, then
 // chunks of prompts, oldest job first, until the batch is full. Jobs wait in
-// order of arrival for one of the slots and get the lowest that is free.
+// order of arrival for one of the slots and get the lowest that is free. What is
+// known of their tokens' prefix is not computed again; a job whose prefix another
+// one is about to compute lets others pass until that is done.
 //
 // Parts come in the order that llama.cpp's split of a batch into passes wants
 // (llama_batch_allocr::split_equal): one pass takes the same number of tokens of
@@ -58,16 +55,16 @@ struct Part {
 // gap or with a filler; prompts of equal length in neighbouring slots ascend and
 // share passes; other prompts descend, so that each has passes of its own.
 //
-// Protocol: add() and cancel() at any time between steps; plan(), then either
-// on_computed() and for each part that is `last` on_token() or on_end(), or
-// on_no_room() or on_end() for what failed. After each event the owner clears
-// the memory of take_freed(). A value; belongs to one thread.
+// Protocol: add() and cancel() at any time between steps; plan(), then the owner
+// carries out take_changes(), computes, and calls either on_computed() and for each
+// part that is `last` on_token() or on_end(), or on_no_room() or on_failed(). A value;
+// belongs to one thread.
 class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
 
   // `tokens` are known, at least 1. The job waits behind all others.
-  void add(JobKey job, std::uint32_t tokens);
+  void add(JobKey job, std::vector<TokenId> tokens);
 
   // Whether it was there, in whatever state.
   bool cancel(JobKey job);
@@ -75,35 +72,43 @@ class BatchPlanner {
   // The next batch; empty when there is nothing to do. Valid until the next call.
   std::span<const Part> plan();
 
-  void on_computed();        // What was planned is in the model's memory.
-  void on_token(Slot slot);  // One more token is known.
-  void on_end(JobKey job);   // Nothing more is wanted of it.
+  void on_computed();                       // What was planned is in the model's memory.
+  void on_token(Slot slot, TokenId token);  // One more token is known.
+  void on_end(JobKey job);                  // Nothing more is wanted of it.
+  void on_failed(JobKey job);               // Nor is what it has in memory to be trusted.
 
-  // The memory has no room for what was planned: the newest running job is taken
-  // out, and starts anew from its first token when another job has ended. Nothing
-  // when it is the only one, which then stays.
-  std::optional<JobKey> on_no_room();
+  // The memory has no room for what was planned. What nobody uses is dropped; where there
+  // is no such thing, the newest running job is taken out, and starts anew from its first
+  // token when another job has ended. False when it is the only one, which then stays.
+  bool on_no_room();
 
-  // Slots that were left since the last call.
-  std::vector<Slot> take_freed();
+  // What is to be done to the memory, in this order, since the last call.
+  std::vector<KvChange> take_changes() { return slots_.take_changes(); }
+
+  // Of a job that runs.
+  std::span<const TokenId> tokens(Slot slot) const { return slots_.tokens(slot); }  // Known.
+  std::uint32_t reused(Slot slot) const { return slots_.reused(slot); }  // Of its prompt.
 
   bool idle() const { return running_ == 0 && waiting_.empty(); }
   std::size_t running() const { return running_; }
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
-  struct Sequence {
+  struct Waiting {
     JobKey job;
     std::uint64_t arrival = 0;
-    std::uint32_t tokens = 0;    // Known.
-    std::uint32_t computed = 0;  // Of these, in the model's memory.
-    std::uint32_t planned = 0;   // Of the rest, meant for this batch.
-    std::uint32_t placed = 0;    // Of these, in parts_.
-
-    std::uint32_t pending() const { return tokens - computed; }
-    bool decodes() const { return computed > 0 && pending() == 1; }
+    std::vector<TokenId> tokens = {};
+  };
+  struct Running {
+    JobKey job;
+    std::uint64_t arrival = 0;
+    std::uint32_t planned = 0;  // Of what is pending, meant for this batch.
+    std::uint32_t placed = 0;   // Of these, in parts_.
   };
 
+  std::uint32_t pending(std::uint32_t slot) const;
+  bool decodes(std::uint32_t slot) const;
+  bool prefills(std::uint32_t slot) const;
   std::uint32_t prompt_room() const;
   void admit(std::uint32_t room);
   void deal(std::uint32_t room);
@@ -111,17 +116,18 @@ class BatchPlanner {
   void bridge(std::uint32_t begin, std::uint32_t end);
   void place_prompts();
   void place(std::uint32_t slot, std::uint32_t count);
+  void fill(std::uint32_t slot);
   void leave(std::uint32_t slot);
   std::optional<std::uint32_t> slot_of(JobKey job) const;
 
   PlannerLimits limits_;
-  std::vector<std::optional<Sequence>> slots_;
+  KvSlots slots_;
+  std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
-  std::deque<Sequence> waiting_;
+  std::deque<Waiting> waiting_;
   std::uint64_t arrivals_ = 0;
   bool hold_ = false;  // Room was short: nobody enters until somebody has ended.
   std::vector<Part> parts_;
-  std::vector<Slot> freed_;
 };
 
 }  // namespace seedance::sched

@@ -1,0 +1,106 @@
+#include "llama/kv_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "llama/test_model.h"
+
+namespace seedance::llama {
+namespace {
+
+using sched::KvChange;
+
+// Four sequences, each with memory of its own or all with the same.
+class KvMemoryTest : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  void SetUp() override {
+    auto model = Model::load({.model_path = test_model_path(),
+                              .context_tokens = 64,
+                              .sequences_max = 4,
+                              .threads = 1,
+                              .shared_tokens = GetParam()},
+                             log_, [](float) {});
+    ASSERT_TRUE(model) << model.error().detail;
+    model_ = *std::move(model);
+    memory_.emplace(model_->context(), model_->shares_memory());
+  }
+
+  // The logits behind the last token, in a slot that holds what is before `begin`.
+  std::vector<float> compute(std::int32_t slot, std::span<const TokenId> tokens,
+                             std::size_t begin) {
+    llama_batch batch = llama_batch_init(64, 0, 1);
+    for (std::size_t at = begin; at < tokens.size(); ++at) {
+      const auto row = static_cast<std::size_t>(batch.n_tokens++);
+      batch.token[row] = tokens[at].value;
+      batch.pos[row] = static_cast<llama_pos>(at);
+      batch.n_seq_id[row] = 1;
+      batch.seq_id[row][0] = slot;
+      batch.logits[row] = at + 1 == tokens.size() ? 1 : 0;
+    }
+    EXPECT_EQ(llama_decode(model_->context(), batch), 0);
+    const float* logits = llama_get_logits_ith(model_->context(), -1);
+    std::vector<float> copy(logits, logits + model_->vocabulary_size());
+    llama_batch_free(batch);
+    return copy;
+  }
+
+  void carry_out(std::vector<KvChange> changes) {
+    const auto done = memory_->carry_out(changes);
+    ASSERT_TRUE(done) << done.error().detail;
+  }
+
+  static float difference(const std::vector<float>& a, const std::vector<float>& b) {
+    float most = 0;
+    for (std::size_t at = 0; at < a.size(); ++at) most = std::max(most, std::abs(a[at] - b[at]));
+    return most;
+  }
+
+  LogCapture log_;
+  std::unique_ptr<Model> model_;
+  std::optional<KvMemory> memory_;
+  const std::vector<TokenId> first_ = random_prompt(1, 40);
+  const std::vector<TokenId> other_ = random_prompt(2, 20);
+};
+
+TEST_P(KvMemoryTest, ACopiedPrefixComputesLikeItsOwn) {
+  std::vector<TokenId> forked{first_.begin(), first_.begin() + 25};
+  forked.insert(forked.end(), other_.begin(), other_.end());
+  const auto expected = compute(3, forked, 0);
+  const auto whole = compute(0, first_, 0);
+  compute(1, other_, 0);
+  // Slot 1 gives up what it holds; what slot 2 gets comes from the copy.
+  carry_out({{{1}, {0}, 25}, {{2}, {0}, 39}});
+  EXPECT_LT(difference(compute(1, forked, 25), expected), kEpsilon);
+  EXPECT_LT(difference(compute(2, first_, 39), whole), kEpsilon);
+  carry_out({{{0}, {0}, 39}});
+  EXPECT_LT(difference(compute(0, first_, 39), whole), kEpsilon);
+}
+
+// What was read of a slot is not what the slot holds after a change.
+TEST_P(KvMemoryTest, ChangesAreCarriedOutInOrder) {
+  const auto expected = compute(3, other_, 0);
+  compute(0, first_, 0);
+  compute(1, other_, 0);
+  carry_out({{{2}, {0}, 40}, {{0}, {1}, 20}, {{1}, {0}, 19}});
+  EXPECT_LT(difference(compute(1, other_, 19), expected), kEpsilon);
+}
+
+TEST_P(KvMemoryTest, ACutSequenceGoesOnFromThere) {
+  const auto expected = compute(3, other_, 0);
+  compute(0, other_, 0);
+  carry_out({{{0}, {0}, 7}});
+  EXPECT_LT(difference(compute(0, other_, 7), expected), kEpsilon);
+  carry_out({{{0}, {0}, 0}});
+  EXPECT_LT(difference(compute(0, other_, 0), expected), kEpsilon);
+}
+
+TEST_P(KvMemoryTest, UsualModelsCanBeCut) {
+  EXPECT_TRUE(model_->can_cut());
+}
+
+INSTANTIATE_TEST_SUITE_P(OwnAndShared, KvMemoryTest, testing::Values(0U, 256U));
+
+}  // namespace
+}  // namespace seedance::llama

@@ -1,0 +1,154 @@
+#include "sched/kv_slots.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace seedance::sched {
+namespace {
+
+std::uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return static_cast<std::uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+KvSlots::KvSlots(KvLimits limits) : limits_(limits), contents_(limits.count) {
+  SEEDANCE_CHECK(limits.count > 0, "there is a slot");
+}
+
+std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens) {
+  SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
+  const auto slot = limits_.dense ? lowest_unused() : least_wanted();
+  if (!slot) return std::nullopt;
+  const Prefix prefix = longest(tokens);
+  const bool in_place = prefix.slot == *slot;
+  save(*slot, in_place ? prefix.tokens : 0, prefix.slot);
+  hold(*slot, prefix.tokens > 0 ? prefix.slot : *slot, prefix.tokens);
+  if (Content& from = at(prefix.slot); prefix.tokens > 0 && !in_place && !from.used) {
+    from.used_at = ++uses_;
+    if (from.computed == prefix.tokens) hold(prefix.slot, prefix.slot, 0);  // All is in both.
+  }
+  at(*slot) = {.tokens = std::move(tokens),
+               .computed = prefix.tokens,
+               .reused = prefix.tokens,
+               .used_at = ++uses_,
+               .used = true};
+  return slot;
+}
+
+bool KvSlots::comes_soon(std::span<const TokenId> tokens) const {
+  if (limits_.reuse_min == 0) return false;
+  const std::uint32_t here = longest(tokens).tokens;
+  return std::ranges::any_of(contents_, [&](const Content& content) {
+    if (!content.used) return false;
+    const std::uint32_t soon = common_prefix(tokens.first(tokens.size() - 1), content.tokens);
+    return soon > content.computed && soon >= here + limits_.reuse_min;
+  });
+}
+
+void KvSlots::append(Slot slot, TokenId token) {
+  at(slot).tokens.push_back(token);
+}
+
+void KvSlots::on_computed(Slot slot, std::uint32_t tokens) {
+  Content& content = at(slot);
+  content.computed += tokens;
+  SEEDANCE_CHECK(content.computed <= content.tokens.size(), "only what is known is computed");
+}
+
+void KvSlots::leave(Slot slot) {
+  Content& content = at(slot);
+  if (content.computed < std::max(limits_.reuse_min, 1U) || limits_.reuse_min == 0) {
+    clear(slot);
+    return;
+  }
+  content.tokens.resize(content.computed);
+  content.used_at = ++uses_;
+  content.used = false;
+}
+
+std::vector<TokenId> KvSlots::clear(Slot slot) {
+  std::vector<TokenId> tokens = std::move(at(slot).tokens);
+  at(slot).used = false;
+  // Also when nothing was computed: what failed may have left something.
+  changes_.push_back({.slot = slot, .from = slot, .tokens = 0});
+  at(slot) = {};
+  return tokens;
+}
+
+bool KvSlots::evict() {
+  const auto slot = oldest();
+  if (slot) clear(*slot);
+  return slot.has_value();
+}
+
+std::vector<KvChange> KvSlots::take_changes() {
+  return std::exchange(changes_, {});
+}
+
+// Whole prompts are not given: the last token's logits are wanted.
+KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens) const {
+  Prefix best;
+  if (limits_.reuse_min == 0) return best;
+  for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
+    const Content& content = contents_[slot];
+    const std::uint32_t most =
+        std::min(content.computed, static_cast<std::uint32_t>(tokens.size()) - 1);
+    if (most < limits_.reuse_min || most <= best.tokens) continue;
+    const std::uint32_t count = common_prefix(tokens.first(most), content.tokens);
+    if (count >= limits_.reuse_min && count > best.tokens) best = {{slot}, count};
+  }
+  return best;
+}
+
+std::optional<Slot> KvSlots::lowest_unused() const {
+  for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
+    if (!contents_[slot].used) return Slot{slot};
+  }
+  return std::nullopt;
+}
+
+// The highest of those that hold nothing.
+std::optional<Slot> KvSlots::empty() const {
+  for (auto slot = static_cast<std::uint32_t>(contents_.size()); slot-- > 0;) {
+    if (!contents_[slot].used && contents_[slot].computed == 0) return Slot{slot};
+  }
+  return std::nullopt;
+}
+
+// What nobody uses for longest.
+std::optional<Slot> KvSlots::oldest() const {
+  std::optional<Slot> oldest;
+  for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
+    const Content& content = contents_[slot];
+    if (content.used || content.computed == 0) continue;
+    if (!oldest || content.used_at < at(*oldest).used_at) oldest = Slot{slot};
+  }
+  return oldest;
+}
+
+std::optional<Slot> KvSlots::least_wanted() const {
+  const auto slot = empty();
+  return slot ? slot : oldest();
+}
+
+// Of what the slot holds only the first `kept` tokens stay. Where the rest is worth it, all
+// of it moves to an empty slot, or in the place of something older, but not in that of
+// `other`, which is wanted.
+void KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
+  if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return;
+  const auto refuge = least_wanted();
+  if (!refuge || *refuge == slot || *refuge == other) return;
+  hold(*refuge, slot, at(slot).computed);
+  at(*refuge) = at(slot);
+}
+
+void KvSlots::hold(Slot slot, Slot from, std::uint32_t tokens) {
+  if (slot == from && at(slot).computed == tokens) return;
+  changes_.push_back({.slot = slot, .from = from, .tokens = tokens});
+  if (tokens == 0) at(slot) = {};
+}
+
+}  // namespace seedance::sched

@@ -1,0 +1,108 @@
+// What lies in the slots of a model's memory.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+
+namespace seedance::sched {
+
+// A place for one sequence in the model's memory: 0 to count - 1.
+struct Slot {
+  std::uint32_t value = 0;
+
+  friend constexpr auto operator<=>(Slot, Slot) = default;
+};
+
+struct KvLimits {
+  std::uint32_t count = 64;
+  // Fewer tokens than that are not worth a copy. 0 when the model's memory cannot be cut
+  // behind a token: then nothing is used again.
+  std::uint32_t reuse_min = 0;
+  // The model wants used slots to be low and side by side.
+  bool dense = true;
+};
+
+// What is to be done to the memory: afterwards `slot` holds the first `tokens` tokens of what
+// `from`, perhaps itself, held before, and nothing else.
+struct KvChange {
+  Slot slot;
+  Slot from;
+  std::uint32_t tokens = 0;
+
+  friend bool operator==(const KvChange&, const KvChange&) = default;
+};
+
+// Which tokens each slot holds, who may have it, and what of it can be used again.
+//
+// A sequence uses a slot from enter() to leave(). What it had computed stays there until
+// the slot, or in a memory that all share its room, is wanted: then the least recently used
+// goes first. A new sequence begins with the longest prefix of its tokens that lies in any
+// slot, used or not. A value; belongs to one thread.
+//
+// Slots are looked through one by one: there are at most 256, and comparing stops at the
+// first token that differs.
+class KvSlots {
+ public:
+  explicit KvSlots(KvLimits limits);
+
+  // A slot for a sequence of these tokens, at least 1; nothing when all are used. At least
+  // its last token is left to be computed.
+  std::optional<Slot> enter(std::vector<TokenId> tokens);
+
+  // Whether more of the tokens' prefix is about to be computed for a sequence than lies
+  // anywhere now: enough that waiting for it saves work.
+  bool comes_soon(std::span<const TokenId> tokens) const;
+
+  void append(Slot slot, TokenId token);  // One more is known.
+  void on_computed(Slot slot, std::uint32_t tokens);
+
+  // Nobody uses it any more.
+  void leave(Slot slot);
+  // Likewise, and what it holds may be wrong or is in the way. Gives the tokens back.
+  std::vector<TokenId> clear(Slot slot);
+  // Drops the least recently used of what nobody uses. False when there is none.
+  bool evict();
+
+  bool used(Slot slot) const { return at(slot).used; }
+  std::span<const TokenId> tokens(Slot slot) const { return at(slot).tokens; }  // Known.
+  std::uint32_t computed(Slot slot) const { return at(slot).computed; }         // Of these.
+  std::uint32_t reused(Slot slot) const { return at(slot).reused; }  // That enter() found.
+
+  // What is to be done before the next batch, in this order, since the last call.
+  std::vector<KvChange> take_changes();
+
+ private:
+  struct Content {
+    std::vector<TokenId> tokens = {};
+    std::uint32_t computed = 0;
+    std::uint32_t reused = 0;
+    std::uint64_t used_at = 0;
+    bool used = false;
+  };
+  struct Prefix {
+    Slot slot;
+    std::uint32_t tokens = 0;
+  };
+
+  Content& at(Slot slot) { return contents_[slot.value]; }
+  const Content& at(Slot slot) const { return contents_[slot.value]; }
+  Prefix longest(std::span<const TokenId> tokens) const;
+  std::optional<Slot> lowest_unused() const;
+  std::optional<Slot> empty() const;
+  std::optional<Slot> oldest() const;
+  std::optional<Slot> least_wanted() const;
+  void save(Slot slot, std::uint32_t kept, Slot other);
+  void hold(Slot slot, Slot from, std::uint32_t tokens);
+
+  KvLimits limits_;
+  std::vector<Content> contents_;
+  std::vector<KvChange> changes_;
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace seedance::sched

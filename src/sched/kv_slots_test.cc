@@ -1,0 +1,136 @@
+#include "sched/kv_slots.h"
+
+#include <gtest/gtest.h>
+
+namespace seedance::sched {
+namespace {
+
+constexpr KvLimits kThree{.count = 3, .reuse_min = 4, .dense = true};
+
+using Changes = std::vector<KvChange>;
+
+// `shared` tokens that all have, then `own` ones.
+std::vector<TokenId> tokens(std::uint32_t shared, std::uint32_t own = 0, std::int32_t who = 1) {
+  std::vector<TokenId> tokens;
+  for (std::uint32_t at = 0; at < shared; ++at) tokens.push_back({static_cast<std::int32_t>(at)});
+  for (std::uint32_t at = 0; at < own; ++at) {
+    tokens.push_back({(who * 1000) + static_cast<std::int32_t>(at)});
+  }
+  return tokens;
+}
+
+// Enters and computes all.
+Slot enter(KvSlots& slots, std::vector<TokenId> all) {
+  const auto count = static_cast<std::uint32_t>(all.size());
+  const auto slot = slots.enter(std::move(all));
+  EXPECT_TRUE(slot);
+  slots.on_computed(*slot, count - slots.computed(*slot));
+  return *slot;
+}
+
+TEST(KvSlots, GivesTheLowestSlotUntilAllAreUsed) {
+  KvSlots slots{kThree};
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(enter(slots, tokens(0, 9, int(i))), Slot{i});
+  EXPECT_EQ(slots.enter(tokens(1)), std::nullopt);
+  slots.leave({1});
+  EXPECT_EQ(slots.enter(tokens(1)), Slot{1});
+}
+
+TEST(KvSlots, CopiesThePrefixOfWhoeverHasMost) {
+  KvSlots slots{kThree};
+  enter(slots, tokens(6, 5));
+  enter(slots, tokens(8, 5, 2));
+  slots.take_changes();
+  const auto slot = slots.enter(tokens(10, 5, 3));
+  EXPECT_EQ(slot, Slot{2});
+  EXPECT_EQ(slots.computed(*slot), 8);
+  EXPECT_EQ(slots.reused(*slot), 8);
+  EXPECT_EQ(slots.take_changes(), (Changes{{{2}, {1}, 8}}));
+}
+
+TEST(KvSlots, LeavesTheLastTokenToBeComputed) {
+  KvSlots slots{kThree};
+  enter(slots, tokens(8));
+  EXPECT_EQ(slots.computed(*slots.enter(tokens(8))), 7);
+}
+
+TEST(KvSlots, GoesOnInPlace) {
+  KvSlots slots{kThree};
+  slots.leave(enter(slots, tokens(8, 2)));
+  slots.take_changes();
+  EXPECT_EQ(slots.enter(tokens(8, 5)), Slot{0});
+  EXPECT_EQ(slots.computed({0}), 10);
+  EXPECT_TRUE(slots.take_changes().empty());
+}
+
+TEST(KvSlots, MovesWhatMayBeWantedOutOfTheWay) {
+  KvSlots slots{kThree};
+  slots.leave(enter(slots, tokens(0, 9, 1)));
+  EXPECT_EQ(enter(slots, tokens(0, 9, 2)), Slot{0});
+  EXPECT_EQ(slots.take_changes(), (Changes{{{2}, {0}, 9}, {{0}, {0}, 0}}));
+  EXPECT_EQ(slots.enter(tokens(0, 12, 1)), Slot{1});  // And takes it up again.
+  EXPECT_EQ(slots.take_changes(), (Changes{{{1}, {2}, 9}, {{2}, {2}, 0}}));
+}
+
+// Two conversations that begin alike: the second one must not cost the first its end.
+TEST(KvSlots, KeepsTheEndOfWhatIsUsedFromTheBeginning) {
+  KvSlots slots{kThree};
+  slots.leave(enter(slots, tokens(8, 20, 1)));
+  EXPECT_EQ(enter(slots, tokens(8, 20, 2)), Slot{0});
+  EXPECT_EQ(slots.take_changes(), (Changes{{{2}, {0}, 28}, {{0}, {0}, 8}}));
+}
+
+TEST(KvSlots, GivesUpWhatWasNotUsedForLongest) {
+  KvSlots slots{kThree};
+  for (int who = 1; who <= 3; ++who) enter(slots, tokens(0, 9, who));
+  for (const std::uint32_t slot : {1U, 0U, 2U}) slots.leave({slot});
+  slots.take_changes();
+  enter(slots, tokens(0, 9, 4));  // In slot 0, whose content goes where the oldest was.
+  EXPECT_EQ(slots.take_changes(), (Changes{{{1}, {0}, 9}, {{0}, {0}, 0}}));
+  EXPECT_TRUE(slots.evict());
+  EXPECT_EQ(slots.take_changes(), (Changes{{{1}, {1}, 0}}));
+  EXPECT_TRUE(slots.evict());
+  EXPECT_FALSE(slots.evict());
+}
+
+TEST(KvSlots, KnowsWhatComesSoon) {
+  KvSlots slots{kThree};
+  EXPECT_FALSE(slots.comes_soon(tokens(20)));
+  const auto slot = slots.enter(tokens(20));
+  EXPECT_TRUE(slots.comes_soon(tokens(20)));
+  EXPECT_TRUE(slots.comes_soon(tokens(5)));
+  EXPECT_FALSE(slots.comes_soon(tokens(4)));  // Three of these could be used.
+  slots.on_computed(*slot, 17);
+  EXPECT_FALSE(slots.comes_soon(tokens(20)));  // Two more are not worth it.
+  slots.clear(*slot);
+  EXPECT_FALSE(slots.comes_soon(tokens(20)));
+}
+
+TEST(KvSlots, ForgetsWhatIsShorterThanACopyIsWorth) {
+  KvSlots slots{kThree};
+  slots.leave(enter(slots, tokens(3)));
+  EXPECT_EQ(slots.take_changes(), (Changes{{{0}, {0}, 0}}));
+}
+
+TEST(KvSlots, KeepsNothingWhereNothingCanBeCut) {
+  KvSlots slots{{.count = 2, .reuse_min = 0, .dense = true}};
+  slots.leave(enter(slots, tokens(30)));
+  EXPECT_EQ(slots.take_changes(), (Changes{{{0}, {0}, 0}}));
+  enter(slots, tokens(30));
+  EXPECT_FALSE(slots.comes_soon(tokens(30)));
+  EXPECT_EQ(slots.computed(*slots.enter(tokens(30))), 0);
+}
+
+// Where sequences share their room nothing need move: used again is where it lies.
+TEST(KvSlots, TakesAnEmptySlotWhereTheirPlaceDoesNotMatter) {
+  KvSlots slots{{.count = 3, .reuse_min = 4, .dense = false}};
+  const Slot first = enter(slots, tokens(8, 9, 1));
+  slots.leave(first);
+  slots.take_changes();
+  const Slot second = enter(slots, tokens(8, 9, 2));
+  EXPECT_NE(second, first);
+  EXPECT_EQ(slots.take_changes(), (Changes{{second, first, 8}}));
+}
+
+}  // namespace
+}  // namespace seedance::sched
