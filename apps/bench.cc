@@ -45,6 +45,7 @@ struct Options {
   std::string warmup;
   std::string prompts;
   std::string prompt_tokens = "32";
+  std::uint32_t prefix_tokens = 0;
   std::string prompt_ids;
   std::uint32_t max_tokens = 128;
   std::string extra;
@@ -174,6 +175,7 @@ Result<loadgen::Prompts> prompts_of(const Options& options, loadgen::Api api) {
   const auto tokens = loadgen::parse_range(options.prompt_tokens, kPromptTokensMax);
   if (!tokens) return wrong("--prompt-tokens", tokens.error());
   synthetic.tokens = *tokens;
+  synthetic.shared = options.prefix_tokens;
   if (!options.prompt_ids.empty()) {
     const auto ids = loadgen::parse_range(options.prompt_ids, kTokenIdMax);
     if (!ids) return wrong("--prompt-ids", ids.error());
@@ -252,11 +254,16 @@ void add_flags(CLI::App& app, Options& options) {
   auto* const tokens = app.add_option("--prompt-tokens", options.prompt_tokens,
                                       "Made-up prompts: about N tokens, or from FIRST:LAST")
                            ->capture_default_str();
+  auto* const prefix =
+      app.add_option("--prefix-tokens", options.prefix_tokens,
+                     "Before these as many more, the same in all prompts, as a system prompt is")
+          ->check(CLI::Range(0U, kPromptTokensMax));
   auto* const ids = app.add_option("--prompt-ids", options.prompt_ids,
                                    "Make them of token ids FIRST:LAST, exactly as long");
   app.add_option("--prompts", options.prompts,
                  "File with a prompt in each line, as text or JSON, instead")
       ->excludes(tokens)
+      ->excludes(prefix)
       ->excludes(ids);
   app.add_option("--max-tokens", options.max_tokens, "Of each answer; 0 = not said")
       ->capture_default_str();

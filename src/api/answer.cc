@@ -41,6 +41,10 @@ void append_usage(wire::JsonWriter& json, const stream::Usage& usage) {
       .field("prompt_tokens", usage.prompt_tokens)
       .field("completion_tokens", usage.completion_tokens)
       .field("total_tokens", std::uint64_t{usage.prompt_tokens} + usage.completion_tokens)
+      .key("prompt_tokens_details")
+      .begin_object()
+      .field("cached_tokens", usage.cached_tokens)
+      .end_object()
       .end_object();
 }
 

@@ -193,7 +193,8 @@ TEST(NativeView, WritesTheEndAsThePageSays) {
       only_payload(render({Subprotocol::json, "me", 5, {}}, stream, cursor));
   EXPECT_EQ(payload,
             R"({"type":"INFER_DONE","id":"me","seq":0,"finish_reason":"cancelled",)"
-            R"("usage":{"prompt_tokens":7,"completion_tokens":0,"total_tokens":7},)"
+            R"("usage":{"prompt_tokens":7,"completion_tokens":0,"total_tokens":7,)"
+            R"("prompt_tokens_details":{"cached_tokens":0}},)"
             R"("timing":{"queue_ms":1.5,"prefill_ms":2,"ttft_ms":4,"decode_ms":100},"sha256":")" +
                 hash + R"("})");
 }

@@ -188,6 +188,8 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
   if (stream.log->appended() == Offset{0}) {
     stream.first_token = now;
     stream.prefill = token.prefill;
+    stream.cached_tokens = std::min(token.reused, stream.prompt_tokens);
+    stats_.tokens_cached.add(stream.cached_tokens);
     stats_.ttft_seconds.observe(seconds(now - stream.accepted));
     stats_.prefill_seconds.observe(seconds(token.prefill));
     stats_.queue_seconds.observe(seconds(now - stream.accepted - token.prefill));
@@ -321,12 +323,13 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
   stream.ended = now;
   stream.ended_at = wall(now);
   put_tokens(stream);
-  log.append_terminal(
-      {.reason = reason,
-       .usage = {.prompt_tokens = stream.prompt_tokens, .completion_tokens = tokens},
-       .timing = timing,
-       .sha256 = sha256_of(log),
-       .problem = std::move(problem)});
+  log.append_terminal({.reason = reason,
+                       .usage = {.prompt_tokens = stream.prompt_tokens,
+                                 .completion_tokens = tokens,
+                                 .cached_tokens = stream.cached_tokens},
+                       .timing = timing,
+                       .sha256 = sha256_of(log),
+                       .problem = std::move(problem)});
   if (journal_) {
     journal_->put(
         stream::EndRecord{stream.id, stream.gen, {log.appended_terminal(), stream.ended_at}});

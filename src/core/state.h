@@ -61,6 +61,7 @@ struct Core::Stream {
   stream::Sha256 body{};
   std::vector<TokenId> prompt;
   std::uint32_t prompt_tokens = 0;
+  std::uint32_t cached_tokens = 0;  // Of these; known with the first token.
   std::uint32_t tokens_max = 0;
 
   std::vector<ReplyTo> cancels;  // For which its end is awaited: as many as readers at most.

@@ -30,6 +30,9 @@ void append_text(std::string& out, const Stats& stats) {
                  "Requests beyond max_streams_per_tenant.", stats.tenant_refused.value());
   append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
                  stats.tokens_prompt.value());
+  append_counter(out, "seedance_prompt_tokens_cached_total",
+                 "Of these, those that the engine had computed before.",
+                 stats.tokens_cached.value());
   append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
                  stats.tokens_generated.value());
   append_counter(out, "seedance_engine_restarts_total",

@@ -18,6 +18,7 @@ struct Stats {
   std::array<observe::Counter, kFinishReasonCount> streams_ended;  // By FinishReason.
   std::array<observe::Counter, kErrorCodeCount> refused;           // By ErrorCode.
   observe::Counter tokens_prompt;
+  observe::Counter tokens_cached;  // Of these: computed before.
   observe::Counter tokens_generated;
   observe::Counter engine_restarts;
   observe::Counter redrives;           // Streams given to an engine again after a death.

@@ -43,19 +43,22 @@ std::uint32_t draw(Prng& random, Range range) {
 }
 
 std::string synthetic_members(const SyntheticPrompts& prompts, Api api, std::uint64_t number) {
-  Prng random{counter_random(prompts.seed, number)};
-  const std::uint32_t count = draw(random, prompts.tokens);
+  Prng shared{counter_random(~prompts.seed, 0)};
+  Prng own{counter_random(prompts.seed, number)};
+  const std::uint32_t count = prompts.shared + draw(own, prompts.tokens);
+  const auto random = [&](std::uint32_t at) -> Prng& { return at < prompts.shared ? shared : own; };
   if (prompts.ids != Range{}) {
     std::string out = R"("prompt":[)";
     for (std::uint32_t i = 0; i < count; ++i) {
-      fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "", draw(random, prompts.ids));
+      fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "",
+                     draw(random(i), prompts.ids));
     }
     return out + "]";
   }
   std::string text;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (i > 0) text += ' ';
-    text += kWords[random.below(kWords.size())];
+    text += kWords[random(i).below(kWords.size())];
   }
   return with_text(text, api);
 }

@@ -26,6 +26,7 @@ Result<Range> parse_range(std::string_view text, std::uint32_t max);
 // Prompts that no two requests share, drawn from a seed.
 struct SyntheticPrompts {
   Range tokens{32, 32};
+  std::uint32_t shared = 0;  // Before these: so many that are the same in all.
   // Token ids to draw from, for prompts of exactly so many tokens. Without any, a
   // prompt is so many short English words: about one token each.
   Range ids{};

@@ -40,6 +40,23 @@ TEST(SyntheticPrompts, AreTheSameForTheSameSeedAndDifferOtherwise) {
   EXPECT_NE(prompts->members(7), Prompts::make(other, Api::completions)->members(7));
 }
 
+TEST(SyntheticPrompts, BeginAlikeWhereAsked) {
+  for (const Range ids : {Range{}, Range{100, 999}}) {
+    const SyntheticPrompts synthetic{.tokens = {4, 4}, .shared = 30, .ids = ids};
+    const auto prompts = Prompts::make(synthetic, Api::native);
+    ASSERT_TRUE(prompts);
+    const std::string a = prompts->members(1);
+    const std::string b = prompts->members(2);
+    const auto separators = [&](const std::string& text) {
+      return std::ranges::count(text, ids == Range{} ? ' ' : ',');
+    };
+    EXPECT_EQ(separators(a), 33);
+    const auto differ = std::ranges::mismatch(a, b).in1;
+    EXPECT_GE(separators({a.begin(), differ}), 30);
+    EXPECT_LT(separators({a.begin(), differ}), 33);
+  }
+}
+
 TEST(SyntheticPrompts, AreTokenIdsWhereAsked) {
   const auto prompts = Prompts::make({.tokens = {2, 4}, .ids = {10, 12}}, Api::binary);
   bool lengths[5] = {};

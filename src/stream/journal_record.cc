@@ -120,6 +120,7 @@ void put_ended(RecordWriter& out, const Ended& ended) {
   out.put(static_cast<std::uint8_t>(terminal.reason));
   out.put(terminal.usage.prompt_tokens);
   out.put(terminal.usage.completion_tokens);
+  out.put(terminal.usage.cached_tokens);
   for (const Duration duration : {terminal.timing.queue, terminal.timing.prefill,
                                   terminal.timing.ttft, terminal.timing.decode}) {
     out.put(duration.count());
@@ -134,6 +135,7 @@ void get_ended(BodyReader& in, Ended& ended) {
   terminal.reason = in.get_below<FinishReason>(static_cast<int>(FinishReason::error) + 1);
   in.get(terminal.usage.prompt_tokens);
   in.get(terminal.usage.completion_tokens);
+  in.get(terminal.usage.cached_tokens);
   in.get(terminal.timing.queue);
   in.get(terminal.timing.prefill);
   in.get(terminal.timing.ttft);

@@ -55,7 +55,7 @@ TEST(SegmentHeader, IsTruncatedOrCorruptWhenCutOrFlipped) {
 TEST(SegmentHeader, ChecksEveryField) {
   const std::string bytes = encoded(kHeader);
   EXPECT_TRUE(decode_segment_header(as_bytes(changed(bytes, 12, 7))));
-  for (const auto& [at, value] : {std::pair{8, 2}, {12, 0}, {40, 2}, {41, 1}, {59, 1}}) {
+  for (const auto& [at, value] : {std::pair{8, 1}, {12, 0}, {40, 2}, {41, 1}, {59, 1}}) {
     const std::string wrong =
         changed(bytes, static_cast<std::size_t>(at), static_cast<char>(value));
     EXPECT_FALSE(decode_segment_header(as_bytes(wrong))) << at;

@@ -44,6 +44,7 @@ std::string_view name(FinishReason reason);
 struct Usage {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;  // The length of the log.
+  std::uint32_t cached_tokens = 0;      // Of the prompt: the engine had them computed before.
 
   friend bool operator==(const Usage&, const Usage&) = default;
 };
