@@ -113,7 +113,9 @@ Result<std::vector<engine::Event>> Runner::step() {
                             .n_seq_id = sequence_counts_.data(),
                             .seq_id = sequence_lists_.data(),
                             .logits = outputs_.data()};
+    const auto begun = std::chrono::steady_clock::now();
     const int status = llama_decode(model_.context(), batch);
+    llama_synchronize(model_.context());  // A device computes on behind the call.
     if (status == 1 && planner_.on_no_room()) continue;
     if (status < -1) return fail(Errc::invalid, fmt::format("llama_decode gave {}", status));
     if (const auto cleared = clear_fillers(parts); !cleared) {
@@ -123,7 +125,7 @@ Result<std::vector<engine::Event>> Runner::step() {
       fail_jobs(parts,
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
     } else {
-      sample(parts);
+      sample(parts, std::chrono::steady_clock::now() - begun);
     }
     break;
   }
@@ -155,8 +157,8 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
   }
 }
 
-void Runner::sample(std::span<const sched::Part> parts) {
-  planner_.on_computed();
+void Runner::sample(std::span<const sched::Part> parts, Duration took) {
+  planner_.on_computed(took);
   engine::Step step;
   std::int32_t row = 0;
   // A copy: what ends or goes on changes the plan.

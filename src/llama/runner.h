@@ -46,7 +46,7 @@ class Runner {
 
   void start(std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
-  void sample(std::span<const sched::Part> parts);
+  void sample(std::span<const sched::Part> parts, Duration took);
   void sample(const sched::Part& part, std::int32_t row, engine::Step& step);
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);

@@ -20,6 +20,7 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
       slots_({.count = limits.sequences_max,
               .reuse_min = limits.reuse_min,
               .dense = limits.gap_max > 0}),
+      budget_(limits.prefill),
       jobs_(limits.sequences_max) {
   SEEDANCE_CHECK(limits.batch_tokens_max >= limits.sequences_max,
                  "every sequence can decode in one batch");
@@ -73,14 +74,13 @@ std::uint32_t BatchPlanner::prompt_room() const {
     if (decoding++ == 0) first = slot;
     end = slot + 1;
   }
-  return limits_.batch_tokens_max - (limits_.gap_max > 0 ? end - first : decoding);
+  return std::min(limits_.batch_tokens_max - (limits_.gap_max > 0 ? end - first : decoding),
+                  budget_.tokens(decoding));
 }
 
-// Gives free slots to those who wait, as long as this batch has room for a token of theirs.
+// Gives free slots to those who wait, as long as this batch has room for a token of each and
+// for what it takes to copy their prefixes.
 void BatchPlanner::admit(std::uint32_t room) {
-  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
-    if (prefills(slot)) room -= std::min(room, pending(slot));
-  }
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     if (hold_ || room == 0 || running_ == jobs_.size()) return;
     if (slots_.comes_soon(next->tokens)) {
@@ -91,21 +91,28 @@ void BatchPlanner::admit(std::uint32_t room) {
     jobs_[slot] = {.job = next->job, .arrival = next->arrival};
     next = waiting_.erase(next);
     ++running_;
-    room -= std::min(room, pending(slot) + slots_.reused({slot}) / kCopiedPerComputed);
+    room -= std::min(room, 1 + (slots_.reused({slot}) / kCopiedPerComputed));
   }
 }
 
-// Deals the room out among prompts, oldest first.
+// Deals the room out among prompts: to the oldest half of it, so that it comes to its end,
+// and the rest to those that have least left, so that nobody waits for another's long one.
 void BatchPlanner::deal(std::uint32_t room) {
   std::vector<std::uint32_t> prompts;
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (prefills(slot)) prompts.push_back(slot);
   }
-  std::ranges::sort(prompts, {}, [this](std::uint32_t slot) { return jobs_[slot]->arrival; });
-  for (const std::uint32_t slot : prompts) {
-    jobs_[slot]->planned = std::min(room, pending(slot));
-    room -= jobs_[slot]->planned;
-  }
+  if (prompts.empty()) return;
+  const auto give = [&](std::uint32_t slot, std::uint32_t most) {
+    const std::uint32_t given = std::min({room, most, pending(slot) - jobs_[slot]->planned});
+    jobs_[slot]->planned += given;
+    room -= given;
+  };
+  const auto arrival = [this](std::uint32_t slot) { return jobs_[slot]->arrival; };
+  give(*std::ranges::min_element(prompts, {}, arrival), (room + 1) / 2);
+  std::ranges::sort(prompts, {},
+                    [&](std::uint32_t slot) { return std::pair{pending(slot), arrival(slot)}; });
+  for (const std::uint32_t slot : prompts) give(slot, room);
 }
 
 void BatchPlanner::place_decoding() {
@@ -165,7 +172,13 @@ void BatchPlanner::fill(std::uint32_t slot) {
       {.slot = {slot}, .job = {}, .begin = slots_.computed({slot}), .count = 1, .filler = true});
 }
 
-void BatchPlanner::on_computed() {
+void BatchPlanner::on_computed(Duration took) {
+  std::uint32_t decoding = 0;
+  std::uint32_t prompt_tokens = 0;
+  for (const Part& part : parts_) {
+    (part.filler || decodes(part.slot.value) ? decoding : prompt_tokens) += part.count;
+  }
+  budget_.on_step(decoding, prompt_tokens, took);
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (jobs_[slot]) slots_.on_computed({slot}, std::exchange(jobs_[slot]->placed, 0));
   }

@@ -10,6 +10,7 @@
 
 #include "base/id.h"
 #include "sched/kv_slots.h"
+#include "sched/prefill_budget.h"
 
 namespace seedance::sched {
 
@@ -28,6 +29,7 @@ struct PlannerLimits {
   // 0 when the model does not care which slots a pass covers.
   std::uint32_t gap_max = 0;
   std::uint32_t reuse_min = 0;  // As in KvLimits.
+  PrefillLimits prefill = {};
 };
 
 // Consecutive tokens of one sequence.
@@ -43,7 +45,8 @@ struct Part {
 };
 
 // Composes batches: first the next token of every sequence that decodes, then
-// chunks of prompts, oldest job first, until the batch is full. Jobs wait in
+// chunks of prompts until the batch is full or would take too long for those who
+// decode (PrefillBudget). Jobs wait in
 // order of arrival for one of the slots and get the lowest that is free. What is
 // known of their tokens' prefix is not computed again; a job whose prefix another
 // one is about to compute lets others pass until that is done.
@@ -72,7 +75,7 @@ class BatchPlanner {
   // The next batch; empty when there is nothing to do. Valid until the next call.
   std::span<const Part> plan();
 
-  void on_computed();                       // What was planned is in the model's memory.
+  void on_computed(Duration took);          // What was planned is in the model's memory.
   void on_token(Slot slot, TokenId token);  // One more token is known.
   void on_end(JobKey job);                  // Nothing more is wanted of it.
   void on_failed(JobKey job);               // Nor is what it has in memory to be trusted.
@@ -122,6 +125,7 @@ class BatchPlanner {
 
   PlannerLimits limits_;
   KvSlots slots_;
+  PrefillBudget budget_;
   std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;

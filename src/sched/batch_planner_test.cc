@@ -57,7 +57,7 @@ Parts plan(BatchPlanner& planner) {
 // Carries a plan out as the worker does: each `last` part gives one token.
 Parts step(BatchPlanner& planner) {
   Parts parts = plan(planner);
-  planner.on_computed();
+  planner.on_computed({});
   for (const Part& each : parts) {
     if (each.last) planner.on_token(each.slot, {-1});
   }
@@ -105,13 +105,14 @@ TEST(BatchPlanner, DecodesBeforePrompts) {
             (Parts{part(0, 0, 2, 1, true), part(1, 1, 2, 1, true), part(2, 9, 0, 14, false)}));
 }
 
-TEST(BatchPlanner, ServesTheOldestPromptFirst) {
+// A short one does not wait for the long one before it, which goes on all the same.
+TEST(BatchPlanner, ServesTheShortestPromptBesideTheOldest) {
   BatchPlanner planner = decoding(1);
-  add(planner, job(1), 20);
-  add(planner, job(2), 20);
-  EXPECT_EQ(step(planner), (Parts{part(0, 0, 2, 1, true), part(1, 1, 0, 15, false)}));
-  EXPECT_EQ(step(planner),
-            (Parts{part(0, 0, 3, 1, true), part(2, 2, 0, 10, false), part(1, 1, 15, 5, true)}));
+  add(planner, job(1), 40);
+  add(planner, job(2), 30);
+  add(planner, job(3), 5);
+  EXPECT_EQ(step(planner), (Parts{part(0, 0, 2, 1, true), part(3, 3, 0, 5, true),
+                                  part(2, 2, 0, 2, false), part(1, 1, 0, 8, false)}));
 }
 
 TEST(BatchPlanner, WaitsInOrderForASlotAndTakesTheLowest) {
@@ -257,9 +258,8 @@ TEST(BatchPlanner, LetsOthersPassWhileItsPrefixIsComputed) {
   planner.add(job(1), tokens_of(job(9), 28));
   planner.add(job(2), tokens_of(job(9), 27));
   planner.add(job(3), tokens_of(job(3), 2));
-  EXPECT_EQ(step(planner), (Parts{part(0, 1, 0, 16, false)}));
-  EXPECT_EQ(planner.waiting(), 2);
-  EXPECT_EQ(step(planner), (Parts{part(1, 3, 0, 2, true), part(0, 1, 16, 12, true)}));
+  EXPECT_EQ(step(planner), (Parts{part(1, 3, 0, 2, true), part(0, 1, 0, 14, false)}));
+  EXPECT_EQ(step(planner), (Parts{part(1, 3, 2, 1, true), part(0, 1, 14, 14, true)}));
   EXPECT_EQ(planner.waiting(), 1);
   EXPECT_TRUE(planner.take_changes().empty());
   EXPECT_EQ(step(planner).back(), part(2, 2, 26, 1, true));
@@ -292,6 +292,26 @@ TEST(BatchPlanner, DropsWhatNobodyUsesBeforeAJobWhenThereIsNoRoom) {
   EXPECT_TRUE(planner.on_no_room());
   EXPECT_EQ(planner.take_changes(), (Changes{{{1}, {1}, 0}}));
   EXPECT_EQ(planner.running(), 2);
+}
+
+// What decodes goes on while a prompt is computed bit by bit.
+TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
+  using std::chrono::milliseconds;
+  BatchPlanner planner =
+      decoding(2, {.sequences_max = 4,
+                   .batch_tokens_max = 64,
+                   .gap_max = 2,
+                   .prefill = {.step_target = milliseconds{30}, .tokens_min = 4}});
+  plan(planner);
+  planner.on_computed(milliseconds{10});
+  for (const std::uint32_t slot : {0U, 1U}) planner.on_token({slot}, {-1});
+  add(planner, job(9), 60);
+  const Parts first = plan(planner);
+  EXPECT_EQ(first.back().count, 60);  // Nothing is known of prompts.
+  planner.on_computed(milliseconds{130});
+  for (const std::uint32_t slot : {0U, 1U, 2U}) planner.on_token({slot}, {-1});
+  add(planner, job(8), 60);
+  EXPECT_EQ(plan(planner).back(), part(3, 8, 0, 10, false));
 }
 
 // A model's memory as the changes and batches make it.
@@ -363,7 +383,7 @@ class RandomLoad {
       memory_.compute(each, planner_.tokens(each.slot));
     }
     EXPECT_LE(rows, limits_.batch_tokens_max);
-    planner_.on_computed();
+    planner_.on_computed({});
     for (const Part& each : parts) {
       if (!each.last) continue;
       reused_ += planner_.reused(each.slot);

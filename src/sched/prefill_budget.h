@@ -1,0 +1,43 @@
+// How much of a prompt fits into a step without holding up those who decode.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace seedance::sched {
+
+struct PrefillLimits {
+  // How long a step may take while sequences decode: their time between two tokens.
+  Duration step_target = std::chrono::milliseconds{50};
+  // Where their own tokens take long: so many times what these alone take. More than 1.
+  double stretch = 1.5;
+  // How long one may take while none does: a cancel waits for it.
+  Duration step_max = std::chrono::milliseconds{500};
+  std::uint32_t tokens_min = 16;  // So that every prompt comes to its end.
+};
+
+// Learns from the steps what a token of a prompt costs, and what decoding does for each
+// power of two of sequences: both change with model, machine and length of the contexts,
+// so newer steps count more. Knows no clock. A value; belongs to one thread.
+class PrefillBudget {
+ public:
+  explicit PrefillBudget(PrefillLimits limits) : limits_(limits) {}
+
+  // Prompt tokens that the next step may compute beside so many sequences that decode.
+  // All that there are, as long as nothing is known.
+  std::uint32_t tokens(std::uint32_t decoding) const;
+
+  void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);
+
+ private:
+  static std::size_t bucket(std::uint32_t decoding);
+  double decode_ns(std::uint32_t decoding) const;
+
+  PrefillLimits limits_;
+  std::array<double, 33> decode_ns_ = {};  // By bit_width of their number; 0 = not known.
+  double token_ns_ = 0;                    // Likewise.
+};
+
+}  // namespace seedance::sched

@@ -1,0 +1,72 @@
+#include "sched/prefill_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace seedance::sched {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
+constexpr PrefillLimits kLimits{.step_target = milliseconds{50},
+                                .stretch = 1.5,
+                                .step_max = milliseconds{400},
+                                .tokens_min = 16};
+
+// A machine on which a token of a prompt takes 1 ms and each that decodes 2 ms.
+void run(PrefillBudget& budget, std::uint32_t decoding, std::uint32_t prompt_tokens) {
+  budget.on_step(decoding, prompt_tokens, milliseconds{(2 * decoding) + prompt_tokens});
+}
+
+TEST(PrefillBudget, KnowsNoLimitBeforeItKnowsAStep) {
+  EXPECT_EQ(PrefillBudget{kLimits}.tokens(9), kAll);
+}
+
+TEST(PrefillBudget, FillsAStepToItsTarget) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  run(budget, 10, 0);
+  EXPECT_EQ(budget.tokens(10), 30);
+}
+
+TEST(PrefillBudget, StretchesStepsThatAreLongAlready) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  run(budget, 60, 0);
+  EXPECT_EQ(budget.tokens(60), 60);
+}
+
+TEST(PrefillBudget, BoundsAStepThatNobodyDecodesIn) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  EXPECT_EQ(budget.tokens(0), 400);
+}
+
+TEST(PrefillBudget, LetsEveryPromptComeToItsEnd) {
+  PrefillBudget budget{kLimits};
+  budget.on_step(0, 1, milliseconds{1000});
+  EXPECT_EQ(budget.tokens(0), 16);
+  EXPECT_EQ(budget.tokens(5), 16);
+}
+
+// What the steps with both take is found out, too.
+TEST(PrefillBudget, LearnsFromMixedSteps) {
+  PrefillBudget budget{kLimits};
+  run(budget, 10, 0);
+  run(budget, 10, 20);
+  EXPECT_EQ(budget.tokens(10), 30);
+  for (int i = 0; i < 50; ++i) budget.on_step(10, 30, milliseconds{20 + (2 * 30)});
+  EXPECT_EQ(budget.tokens(10), 15 + 1);  // A token takes 2 ms now.
+}
+
+TEST(PrefillBudget, TakesWhatItKnowsOfFewer) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  run(budget, 4, 0);
+  EXPECT_EQ(budget.tokens(31), 42);
+}
+
+}  // namespace
+}  // namespace seedance::sched
