@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace seedance::apps {
 namespace {
 
 constexpr std::string_view kScripted = "scripted";
+constexpr auto kKvTypes = std::to_array<std::string_view>({"f16", "q8_0", "q4_0"});
 
 Duration ms(std::int64_t count) {
   return std::chrono::milliseconds{count};
@@ -35,7 +37,10 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .sequences_max = static_cast<std::uint32_t>(settings.max_concurrent_streams),
           .threads = static_cast<std::int32_t>(settings.threads),
           .gpu_layers = static_cast<std::int32_t>(settings.gpu_layers),
-          .batch_tokens_max = static_cast<std::uint32_t>(settings.batch_tokens)};
+          .batch_tokens_max = static_cast<std::uint32_t>(settings.batch_tokens),
+          .step_target_ms = static_cast<std::uint32_t>(settings.step_target_ms),
+          .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
+          .kv_type = settings.kv_type};
 }
 
 Result<server::ModelSpec> model_spec(const config::Settings& settings) {
@@ -44,6 +49,10 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
     if (settings.engine != "llama") {
       return fail(Errc::invalid, fmt::format("engine: \"{}\" is unknown; give llama or scripted",
                                              settings.engine));
+    }
+    if (std::ranges::find(kKvTypes, settings.kv_type) == kKvTypes.end()) {
+      return fail(Errc::invalid, fmt::format("kv_type: \"{}\" is unknown; give f16, q8_0 or q4_0",
+                                             settings.kv_type));
     }
     std::string name =
         settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;

@@ -22,6 +22,9 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.threads = 3;
   settings.gpu_layers = -1;
   settings.batch_tokens = 128;
+  settings.step_target_ms = 30;
+  settings.kv_tokens = 4096;
+  settings.kv_type = "q8_0";
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -54,6 +57,9 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.threads, 3);
   EXPECT_EQ(model.gpu_layers, -1);
   EXPECT_EQ(model.batch_tokens_max, 128U);
+  EXPECT_EQ(model.step_target_ms, 30U);
+  EXPECT_EQ(model.kv_tokens, 4096U);
+  EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(config->host, "::1");
   EXPECT_EQ(config->port, 65535);
   EXPECT_EQ(config->edges, 2U);
@@ -211,6 +217,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   EXPECT_THAT(mistake(settings), HasSubstr("engine: \"lama\" is unknown"));
   settings.engine = "scripted2";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: \"scripted2\" is unknown"));
+  settings.engine = "llama";
+  settings.kv_type = "f15";
+  EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }

@@ -45,6 +45,20 @@ constexpr std::array kKeys{
     Key{"batch_tokens", "--batch-tokens", kModel,
         "Tokens that one step of the model computes at most; 0 = the worker's choice",
         &S::batch_tokens, 0, 65'536},
+    Key{"step_target_ms", "--step-target-ms", kModel,
+        "Milliseconds between two tokens of a running stream up to which new prompts may be "
+        "computed "
+        "in between",
+        &S::step_target_ms, 1, 60'000},
+    Key{"kv_tokens", "--kv-tokens", kModel,
+        "Tokens that all streams have room for in memory together; 0 = each has room for ctx_size "
+        "of "
+        "its own, which is faster and takes more",
+        &S::kv_tokens, 0, 1'073'741'824},
+    Key{"kv_type", "--kv-type", kModel,
+        "How the memory of these tokens is kept: f16, or q8_0 or q4_0, which take half and a "
+        "quarter",
+        &S::kv_type},
 
     Key{"host", "--host", kNetwork,
         "Address to listen on; 0.0.0.0 = all (then set keys_file and allowed_hosts)", &S::host},

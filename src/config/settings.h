@@ -20,6 +20,9 @@ struct Settings {
   std::int64_t threads = 0;
   std::int64_t gpu_layers = 0;
   std::int64_t batch_tokens = 0;
+  std::int64_t step_target_ms = 80;
+  std::int64_t kv_tokens = 0;
+  std::string kv_type = "f16";
 
   std::string host = "127.0.0.1";
   std::int64_t websocket_port = 8080;

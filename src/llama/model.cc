@@ -32,6 +32,14 @@ std::string because(const std::string& reasons) {
   return reasons.empty() ? "" : ": " + reasons;
 }
 
+Result<ggml_type> kv_type(std::string_view name) {
+  for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0}) {
+    if (name == ggml_type_name(type)) return type;
+  }
+  return fail(Errc::invalid,
+              fmt::format("kv_type \"{}\" is unknown; give f16, q8_0 or q4_0", name));
+}
+
 double gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1U << 30U);
 }
@@ -152,6 +160,11 @@ Result<llama_context_params> Model::size(const WorkerOptions& options) {
   parameters.n_ubatch = std::max(options.ubatch_tokens_max, 1U);
   parameters.n_outputs_max = sequences_max_;  // One row of logits for each, however many tokens.
   parameters.kv_unified = shares_memory_;
+  const auto type = kv_type(options.kv_type);
+  if (!type) return std::unexpected(type.error());
+  parameters.type_k = parameters.type_v = *type;
+  // llama.cpp reads quantized values only in its flash attention.
+  if (*type != GGML_TYPE_F16) parameters.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   parameters.swa_full = false;
   parameters.no_perf = true;
   const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));

@@ -16,11 +16,12 @@ constexpr std::uint32_t kGapMax = 8;
 // A shorter prefix is computed as fast as it is copied.
 constexpr std::uint32_t kReuseMin = 16;
 
-sched::PlannerLimits limits_of(const Model& model) {
+sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
-          .reuse_min = model.can_cut() ? kReuseMin : 0};
+          .reuse_min = model.can_cut() ? kReuseMin : 0,
+          .prefill = prefill};
 }
 
 sched::JobKey key_of(engine::JobId id, Generation gen) {
@@ -33,8 +34,10 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model)
-    : model_(model), memory_(model.context(), model.shares_memory()), planner_(limits_of(model)) {
+Runner::Runner(Model& model, sched::PrefillLimits prefill)
+    : model_(model),
+      memory_(model.context(), model.shares_memory()),
+      planner_(limits_of(model, prefill)) {
   const std::size_t rows = model.batch_tokens_max();
   tokens_.reserve(rows);
   positions_.reserve(rows);

@@ -20,7 +20,7 @@ namespace seedance::llama {
 // Carries out what the planner plans, on a model. Belongs to one thread.
 class Runner {
  public:
-  explicit Runner(Model& model);
+  explicit Runner(Model& model, sched::PrefillLimits prefill = {});
 
   void on_command(engine::Command command);
 

@@ -316,6 +316,24 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
 
 INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerLoadTest, testing::Values(0U, 640U));
 
+TEST_F(RunnerTest, KeepsItsMemoryInTheTypeThatIsAsked) {
+  for (const char* const type : {"q8_0", "q4_0"}) {
+    load({.kv_type = type});
+    auto prompt = random_prompt(1, 60);
+    EXPECT_EQ(run_alone(greedy_job(1, prompt, 10)).end, JobEnd::length) << type;
+    const Outcome again = run_alone(greedy_job(2, prompt, 10));
+    EXPECT_EQ(again.reused, 59) << type;
+    EXPECT_EQ(again.end, JobEnd::length) << type;
+  }
+}
+
+TEST_F(RunnerTest, RefusesATypeOfMemoryThatThereIsNot) {
+  const auto model =
+      Model::load({.model_path = test_model_path(), .kv_type = "f15"}, log_, [](float) {});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().detail, HasSubstr("kv_type \"f15\" is unknown"));
+}
+
 // Eight jobs of 80 tokens in memory for 256: some must wait in the middle.
 TEST_F(RunnerTest, RequeuesTheNewestWhenSharedMemoryIsFull) {
   load({.context_tokens = 256, .sequences_max = 8, .shared_tokens = 256});

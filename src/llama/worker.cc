@@ -45,8 +45,8 @@ auto progress_to(MessageSocket& socket) {
 
 // Takes commands as they come and works as long as there is work. Ends when the
 // parent is gone or something is wrong that cannot be put right here.
-Result<void> serve(MessageSocket& socket, Model& model) {
-  Runner runner{model};
+Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options) {
+  Runner runner{model, {.step_target = std::chrono::milliseconds{options.step_target_ms}}};
   while (true) {
     while (true) {
       const auto wait = runner.idle() ? MessageSocket::Wait::yes : MessageSocket::Wait::no;
@@ -74,7 +74,7 @@ int run(MessageSocket& socket, const WorkerOptions& options) {
                              .sequences_max = (*model)->sequences_max(),
                              .vocabulary_size = (*model)->vocabulary_size(),
                              .timeline = (*model)->timeline()});
-  const auto served = serve(socket, **model);
+  const auto served = serve(socket, **model, options);
   if (served || served.error().code == Errc::disconnected) return kEnded;
   send(socket, engine::Failed{served.error().detail + ": " + log.take()});
   return kBroken;

@@ -20,6 +20,8 @@ struct WorkerOptions {
   // Otherwise all share memory for so many tokens: for large contexts and many
   // sequences in little memory. When it is full, the newest sequence waits.
   std::uint32_t shared_tokens = 0;
+  std::string kv_type = "f16";        // Of what is kept of each token: f16, q8_0 or q4_0.
+  std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
 };
 
 // The whole life of a worker process; returns its exit code.
