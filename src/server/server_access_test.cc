@@ -295,6 +295,21 @@ TEST_F(ServerTokens, AreNotTakenWhenForged) {
   EXPECT_THAT(expired.body, HasSubstr("expired"));
 }
 
+TEST(ServerAudit, AFileThatCannotBeWrittenIsToldToTheOperatorOnce) {
+  ServerConfig config;
+  config.audit_log = "/dev/full";
+  TestServer server{"rate=0", config};
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(get(server, "/nowhere").status, 404);
+    server.wait_for_metric("seedance_audit_dropped_total", i);
+  }
+  server.server().stop();
+  EXPECT_TRUE(server.join());
+  EXPECT_THAT(server.notices(),
+              testing::ElementsAre(HasSubstr("the audit log cannot be written; records are lost: "
+                                             "/dev/full: No space left on device")));
+}
+
 // C16 of the pitfalls: pages of other sites, and names that were made to point here.
 TEST(ServerPitfalls, C16KeepsOutPagesOfOtherSitesAlsoOnLoopback) {
   for (const bool is_guarded : {false, true}) {
