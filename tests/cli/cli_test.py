@@ -80,6 +80,8 @@ class Refusals(Directory):
         self.assert_refused(self.serve_refused("--threads", "few"), "--threads", "few")
         self.assert_refused(self.serve_refused("--engine", "lama"), "engine", "lama")
         self.assert_refused(self.serve_refused("--engine", "scripted:speed=1"), "engine", "speed")
+        self.assert_refused(self.serve_refused("--engine", "scripted", "--allowed-origin",
+                                               "app.example"), "allowed_origins", "no scheme")
 
     def test_model_file(self):
         missing = self.path("missing.gguf")
