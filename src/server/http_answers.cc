@@ -59,8 +59,10 @@ Problem problem_of(auth::Refusal why) {
     case Refusal::role:
       return denied("this is for admins: it needs a key or token whose role is admin");
     case Refusal::no_credential:
+      return unknown(
+          "this server needs an API key, and none was given: send it as Authorization: Bearer KEY");
     case Refusal::wrong_key:
-      return unknown("this server needs an API key: send it as Authorization: Bearer KEY");
+      return unknown("this API key is not known here: send another");
     case Refusal::wrong_ticket:
       return unknown(
           "this ticket was used, is too old or was never issued; POST /v1/tickets gives "

@@ -335,6 +335,19 @@ TEST(ServerPitfalls, C16KeepsOutPagesOfOtherSitesAlsoOnLoopback) {
   }
 }
 
+TEST(ServerKeys, TellsNoKeyFromAKeyThatIsNotKnown) {
+  const TestServer server{"rate=0", guarded()};
+  const auto refusal = [&](std::string_view headers) {
+    const TestResponse refused = get(server, "/v1/models", headers);
+    EXPECT_EQ(refused.status, 401);
+    EXPECT_EQ(refused.error_code(), "unauthenticated");
+    return refused.body;
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("needs an API key, and none was given"));
+  EXPECT_THAT(refusal("Authorization: Basic a2V5\r\n"), HasSubstr("none was given"));
+  EXPECT_THAT(refusal(bearer("x")), HasSubstr("this API key is not known here"));
+}
+
 // C17: a wrong key is refused alike, however much of it is right. (That hashes are
 // compared, and in constant time, is the gate's: auth/keys_test.cc.)
 TEST(ServerPitfalls, C17TellsNothingOfARightKey) {
