@@ -69,8 +69,10 @@ Problem problem_of(auth::Refusal why) {
           "another");
     case Refusal::token_expired:
       return unknown("the token has expired; get a new one");
-    default:
-      return unknown(fmt::format("the token is not valid here ({})", name(why)));
+    case Refusal::token_audience:
+      return unknown("the token is for another audience than this server; get one for it");
+    default:  // What exactly is wrong is for the operator: the audit log and a metric tell.
+      return unknown("the token is not valid here; get another");
   }
 }
 
