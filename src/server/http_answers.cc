@@ -12,6 +12,7 @@
 #include "server/echo_session.h"
 #include "server/http_session.h"
 #include "server/page.h"
+#include "server/turned_away.h"
 #include "server/ws_session.h"
 #include "wire/ws_handshake.h"
 
@@ -40,40 +41,6 @@ std::string_view query_of(const wire::HttpRequest& request) {
 
 bool is_websocket(Route route) {
   return route == Route::websocket || route == Route::debug_echo;
-}
-
-// What somebody is told who does not come in.
-Problem problem_of(auth::Refusal why) {
-  using auth::Refusal;
-  const auto denied = [](std::string message) {
-    return Problem{.code = ErrorCode::permission_denied, .message = std::move(message)};
-  };
-  const auto unknown = [](std::string message) {
-    return Problem{.code = ErrorCode::unauthenticated, .message = std::move(message)};
-  };
-  switch (why) {
-    case Refusal::host:
-      return denied("this server does not answer to that Host; add it to allowed_hosts");
-    case Refusal::origin:
-      return denied("pages of that Origin may not use this server; add it to allowed_origins");
-    case Refusal::role:
-      return denied("this is for admins: it needs a key or token whose role is admin");
-    case Refusal::no_credential:
-      return unknown(
-          "this server needs an API key, and none was given: send it as Authorization: Bearer KEY");
-    case Refusal::wrong_key:
-      return unknown("this API key is not known here: send another");
-    case Refusal::wrong_ticket:
-      return unknown(
-          "this ticket was used, is too old or was never issued; POST /v1/tickets gives "
-          "another");
-    case Refusal::token_expired:
-      return unknown("the token has expired; get a new one");
-    case Refusal::token_audience:
-      return unknown("the token is for another audience than this server; get one for it");
-    default:  // What exactly is wrong is for the operator: the audit log and a metric tell.
-      return unknown("the token is not valid here; get another");
-  }
 }
 
 std::string retry_after_seconds(std::uint32_t milliseconds) {
@@ -191,7 +158,7 @@ std::string_view HttpSession::shown_ticket(const wire::HttpRequest& request) con
 
 void HttpSession::refuse_caller(auth::Refusal why) {
   context_.counters.count_refusal(why);
-  const Problem problem = problem_of(why);
+  const Problem problem = turned_away(why);
   std::vector<wire::HttpField> fields;
   if (problem.code == ErrorCode::unauthenticated) fields = {{"WWW-Authenticate", "Bearer"}};
   refuse(problem, std::move(fields), name(why));
