@@ -73,6 +73,7 @@ void HttpSession::begin_answer(const wire::HttpRequest& request) {
   routed_ = route_of(request.path());
   if (routed_.route == Route::debug_echo && !context_.config.debug_echo) routed_ = {};
   asked_.reset();
+  asking_.reset();
   keep_alive_ = request.keep_alive && !draining_;
   head_only_ = request.method == "HEAD";
   http_1_0_ = request.http_1_0;
@@ -328,14 +329,14 @@ void HttpSession::serve_stream(const wire::HttpRequest& request) {
   asked_ = stream;
   ++request_;
   if (request.method == "DELETE") {
-    context_.note(caller_, observe::AuditEvent::cancel, routed_.route, asked_);
-    return ask(core::CancelStream{
+    ask(core::CancelStream{
         .reply_to = reply_to(), .principal = caller_.owner(), .stream = *stream});
+    if (state_ == State::asked) asking_ = observe::AuditEvent::cancel;
+    return;
   }
   const auto query = api::parse_stream_query(*stream, query_of(request),
                                              request.header("Last-Event-ID").value_or(""));
   if (!query) return refuse(query.error());
-  context_.note(caller_, observe::AuditEvent::resume, routed_.route, asked_);
   ask(core::Attach{.reply_to = reply_to(),
                    .principal = caller_.owner(),
                    .stream = *stream,
@@ -343,6 +344,7 @@ void HttpSession::serve_stream(const wire::HttpRequest& request) {
                    .epoch = query->epoch});
   options_ = *query;
   reader_ = state_ == State::asked;
+  if (reader_) asking_ = observe::AuditEvent::resume;
 }
 
 // What on_reply() answers.
