@@ -315,13 +315,8 @@ Command add_serve(CLI::App& parent) {
     const std::string flag{key.flag};
     CLI::Option* option = app->add_option(flag, options->flags[flag], help_of(key));
     option->group(std::string{key.group})->type_name(type_of(key));
-    if (is_list) {
-      option->allow_extra_args(false);
-    } else if (is_switch(key.flag)) {
-      option->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    } else {
-      option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    }
+    if (!is_list) option->expected(is_switch(key.flag) ? 0 : 1, 1);
+    option->allow_extra_args(false);  // Each time it is given, it takes one value.
   }
   app->footer(
       "Without --model it serves the demo model that comes with it, as demo@1.\n\n"

@@ -122,6 +122,10 @@ bool is_list(const Key& key) {
   return std::holds_alternative<std::vector<std::string> Settings::*>(key.field);
 }
 
+bool is_switch(const Key& key) {
+  return std::holds_alternative<bool Settings::*>(key.field);
+}
+
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> out;
   while (!text.empty()) {
@@ -256,7 +260,12 @@ Result<Settings> load(const Sources& sources) {
     const Key* key = find_flag(flag);
     if (key == nullptr) return fail(Errc::invalid, fmt::format("{}: there is no such flag", flag));
     const auto applied = assign(settings, *key, values, flag);
-    if (!applied) return std::unexpected(applied.error());
+    if (applied) continue;
+    if (!is_switch(*key)) return std::unexpected(applied.error());
+    // It may be an argument that was meant for something else.
+    return fail(Errc::invalid,
+                fmt::format("\"{}\" was not expected behind {}, which takes true, false or nothing",
+                            shown(values.empty() ? "" : values.back()), flag));
   }
   return settings;
 }

@@ -121,6 +121,12 @@ TEST(Load, RefusesValuesOfTheWrongKind) {
   EXPECT_THAT(mistake(file("host: \"a\\nb\"\n")), HasSubstr("one line of text"));
 }
 
+TEST(Load, NamesTheArgumentThatIsNoValueOfASwitch) {
+  EXPECT_EQ(
+      mistake({.flags = {{"--insecure", {"model.gguf"}}}}),
+      "\"model.gguf\" was not expected behind --insecure, which takes true, false or nothing");
+}
+
 TEST(Load, RefusesAKeyThatIsSetTwice) {
   EXPECT_EQ(mistake(file("threads: 1\nhost: a\nthreads: 2\n")),
             "seedance.yaml:3: threads: set in line 1 already");

@@ -66,7 +66,8 @@ class Directory(unittest.TestCase):
 
     def serve_refused(self, *arguments, **options):
         """Data directory and working directory of its own; the former is not made in vain."""
-        return run("serve", "--port", "0", "--data-dir", self.path("data"), *arguments,
+        port = () if "--port" in arguments else ("--port", "0")
+        return run("serve", *port, "--data-dir", self.path("data"), *arguments,
                    cwd=self.directory, **options)
 
 
@@ -75,6 +76,13 @@ class Refusals(Directory):
         self.assert_refused(run("serve", "--prot", "1"), "--prot")
         self.assert_refused(run("serve", "--port"), "--port")
         self.assert_refused(run("nonsense"), "nonsense")
+        self.assert_refused(run("serve", "--port", "1", "--port", "2"), "--port was given twice")
+        self.assert_refused(run("serve", "--insecure", "--insecure"), "--insecure was given twice")
+        self.assert_refused(run("chat", "hello", "--seed", "1", "--seed", "2"), "--seed was given")
+        for before in (("--engine", "scripted"), ("--json",), ("--api-key", "k"), ()):
+            self.assert_refused(run("serve", *before, "extra.gguf"), "not expected: extra.gguf")
+        self.assert_refused(self.serve_refused("--insecure", "extra.gguf"),
+                            "\"extra.gguf\" was not expected")
         self.assert_refused(run(), "subcommand")
         self.assert_refused(self.serve_refused("--parallel", "257"), "--parallel", "257", "256")
         self.assert_refused(self.serve_refused("--threads", "few"), "--threads", "few")
