@@ -158,6 +158,32 @@ TEST(Load, IgnoresForeignVariablesButNotSlips) {
             "SEEDANCE_MODEL_PAHT: there is no such setting; did you mean SEEDANCE_MODEL_PATH?");
 }
 
+TEST(UnknownVariables, AreNamedWithTheNearestSetting) {
+  EXPECT_THAT(unknown_variables({{"SEEDANCE_PORT", "9000"},
+                                 {"SEEDANCE_MODEL", "x.gguf"},
+                                 {"SEEDANCE_COLOUR_OF_THE_SKY", "blue"},
+                                 {"SEEDANCE_", ""}}),
+              ElementsAre("SEEDANCE_PORT means nothing: there is no such setting; did you mean "
+                          "SEEDANCE_WEBSOCKET_PORT?",
+                          "SEEDANCE_MODEL means nothing: there is no such setting; did you mean "
+                          "SEEDANCE_MODEL_PATH?",
+                          "SEEDANCE_COLOUR_OF_THE_SKY means nothing: there is no such setting; see "
+                          "`seedance init` for all of them",
+                          HasSubstr("SEEDANCE_ means nothing")));
+}
+
+TEST(UnknownVariables, AreNotThoseThatOthersSet) {
+  EXPECT_THAT(unknown_variables({{"PATH", "/bin"},
+                                 {"SEEDANCE_THREADS", "2"},
+                                 {"SEEDANCE_PORT", "tcp://10.0.0.1:8080"},
+                                 {"SEEDANCE_PORT_8080_TCP_ADDR", "10.0.0.1"},
+                                 {"SEEDANCE_SERVICE_HOST", "10.0.0.1"},
+                                 {"SEEDANCE_SERVICE_PORT_HTTP", "8080"},
+                                 {"SEEDANCE_CUDA", "1"},
+                                 {"SEEDANCE_BUILD", "build/dev"}}),
+              testing::IsEmpty());
+}
+
 TEST(CommentedFile, HoldsEveryKeyAndLoadsBack) {
   Settings settings;
   settings.model_path = "/models/a \"b\" \\ c.gguf";

@@ -107,6 +107,16 @@ class Refusals(Directory):
         self.assert_refused(self.serve_refused("--model", first), "big-00002-of-00002.gguf")
         self.assertFalse(os.path.exists(self.path("data")))
 
+    def test_variables_that_mean_nothing_are_warned_about(self):
+        result = self.serve_refused("--engine", "lama", environment={
+            "SEEDANCE_PORT": "9000", "SEEDANCE_MODEL": "x", "SEEDANCE_SERVICE_HOST": "10.0.0.1"})
+        self.assertEqual(result.returncode, 2)
+        warnings = sorted(result.stderr.splitlines())
+        self.assertEqual(len(warnings), 3, warnings)
+        self.assertIn("engine", warnings[0])
+        self.assertIn("warning: SEEDANCE_MODEL means nothing", warnings[1])
+        self.assertIn("did you mean SEEDANCE_WEBSOCKET_PORT?", warnings[2])
+
     def test_settings_file(self):
         typo = self.write("typo.yaml", "# ours\nwebsocket_prot: 1\n")
         self.assert_refused(self.serve_refused("--config", typo), f"{typo}:2: websocket_prot",
