@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace seedance::apps {
@@ -33,6 +34,14 @@ Command add_keys(CLI::App& parent);
 Command add_version(CLI::App& parent);
 Command add_worker(CLI::App& parent);
 Command add_vocabulary(CLI::App& parent);
+
+// To be called before commands are added: options that take one value take the last, so
+// that whoever gave several is told of that, and not that the first is wrong.
+void let_options_repeat(CLI::App& app);
+
+// Which option of `app`, or of the subcommands that were given, takes one value and was
+// given several, in a sentence; empty = none.
+std::string repeated_option(const CLI::App& app);
 
 // Writes and flushes. That nobody reads it is no failure: a server outlives its readers.
 void say(std::FILE* out, std::string_view text);

@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   app.footer(std::string{kExitCodes});
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
+  let_options_repeat(app);
   const std::array commands{add_serve(app),   add_chat(app),    add_bench(app),
                             add_init(app),    add_journal(app), add_keys(app),
                             add_version(app), add_worker(app),  add_vocabulary(app)};
@@ -49,6 +50,9 @@ int run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     return complain(kUsage, first_line(error.what()) + " (see seedance --help)");
+  }
+  if (const std::string repeated = repeated_option(app); !repeated.empty()) {
+    return complain(kUsage, repeated);
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return command.run();

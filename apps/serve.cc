@@ -234,12 +234,20 @@ bool are_on_loopback(const std::vector<io::Fd>& sockets) {
   return std::ranges::all_of(sockets, [](const io::Fd& one) { return io::is_on_loopback(one); });
 }
 
+// Once, however often the server is started again.
+void warn_of_variables() {
+  for (const std::string& unknown : config::unknown_variables(environment())) {
+    complain(kDone, "warning: " + unknown);
+  }
+}
+
 int run(const Options& options) {
   const TimePoint began = io::now();
   std::signal(SIGPIPE, SIG_IGN);  // Whoever read our output may go before us.
   std::signal(SIGCHLD, SIG_DFL);  // Ignored, as we may find it, children end unnoticed.
   auto loaded = load_settings(options.file, options.flags);
   if (!loaded) return complain(kUsage, loaded.error().detail);
+  if (options.supervisor < 0) warn_of_variables();
   // The sockets are those of the service's start; so is the journal that goes with them.
   if (options.port) loaded->websocket_port = *options.port;
   config::Settings settings = *loaded;
@@ -315,13 +323,8 @@ Command add_serve(CLI::App& parent) {
     const std::string flag{key.flag};
     CLI::Option* option = app->add_option(flag, options->flags[flag], help_of(key));
     option->group(std::string{key.group})->type_name(type_of(key));
-    if (is_list) {
-      option->allow_extra_args(false);
-    } else if (is_switch(key.flag)) {
-      option->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    } else {
-      option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    }
+    if (!is_list) option->expected(is_switch(key.flag) ? 0 : 1, 1);
+    option->allow_extra_args(false);  // Each time it is given, it takes one value.
   }
   app->footer(
       "Without --model it serves the demo model that comes with it, as demo@1.\n\n"

@@ -9,6 +9,7 @@
 
 #include "apps/access_files.h"
 #include "apps/files.h"
+#include "auth/origins.h"
 #include "scripted/script.h"
 
 namespace seedance::apps {
@@ -110,6 +111,19 @@ Result<std::optional<io::TlsOptions>> tls_options(const config::Settings& settin
                         .client_required = settings.tls_client_required};
 }
 
+// What is allowed in vain would be missed only when somebody is refused.
+Result<void> check_allowed(const config::Settings& settings) {
+  for (const std::string& host : settings.allowed_hosts) {
+    const auto checked = auth::check_allowed_host(host);
+    if (!checked) return fail(Errc::invalid, "allowed_hosts: " + checked.error().detail);
+  }
+  for (const std::string& origin : settings.allowed_origins) {
+    const auto checked = auth::check_allowed_origin(origin);
+    if (!checked) return fail(Errc::invalid, "allowed_origins: " + checked.error().detail);
+  }
+  return {};
+}
+
 void set_connection_limits(const config::Settings& settings, server::ServerLimits& out) {
   out.connections_max = static_cast<std::uint32_t>(settings.max_connections);
   out.connections_per_address_max =
@@ -177,6 +191,7 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
                  .tenant_max = static_cast<std::size_t>(settings.max_tickets_per_tenant),
                  .ttl = ms(settings.ticket_ttl_ms)};
   out.audit_log = settings.audit_log;
+  if (auto allowed = check_allowed(settings); !allowed) return std::unexpected(allowed.error());
   out.allowed_hosts = settings.allowed_hosts;
   out.allowed_origins = settings.allowed_origins;
   out.streaming = settings.enable_streaming;

@@ -30,7 +30,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.edge_threads = 2;
   settings.api_keys = {"k"};
   settings.allowed_hosts = {"h"};
-  settings.allowed_origins = {"o"};
+  settings.allowed_origins = {"http://o"};
   settings.enable_streaming = false;
   settings.buffer_timeout_ms = 20;
   settings.drain_timeout_ms = 30;
@@ -222,6 +222,16 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
+}
+
+TEST(ServerSettings, RefuseToAllowWhatNobodySends) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  settings.allowed_hosts = {"api.example", "https://api.example"};
+  EXPECT_THAT(mistake(settings), HasSubstr("allowed_hosts: \"https://api.example\" is no host"));
+  settings.allowed_hosts = {"*"};
+  settings.allowed_origins = {"https://app.example", "https://app.example/"};
+  EXPECT_THAT(mistake(settings), HasSubstr("allowed_origins: \"https://app.example/\" goes on"));
 }
 
 TEST(LoopbackUrl, IsOneThatOnlyThisMachineReaches) {

@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "apps/files.h"
-#include "config/load.h"
 
 namespace seedance::apps {
 namespace {
@@ -22,6 +21,17 @@ bool is_switch(std::string_view flag) {
   });
 }
 
+config::Variables environment() {
+  config::Variables out;
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const std::string_view pair = *variable;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::size_t value = std::min(equals + 1, pair.size());
+    out.emplace_back(pair.substr(0, equals), pair.substr(value));
+  }
+  return out;
+}
+
 Result<config::Settings> load_settings(const std::string& path, const Flags& flags) {
   config::Sources sources;
   const std::string file = path.empty() ? std::string{kDefaultFile} : path;
@@ -31,12 +41,7 @@ Result<config::Settings> load_settings(const std::string& path, const Flags& fla
   } else if (!path.empty() || text.error().code != Errc::not_found) {
     return fail(text.error().code, "--config: " + text.error().detail);
   }
-  for (char** variable = ::environ; *variable != nullptr; ++variable) {
-    const std::string_view pair = *variable;
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    const std::size_t value = std::min(equals + 1, pair.size());
-    sources.environment.emplace_back(pair.substr(0, equals), pair.substr(value));
-  }
+  sources.environment = environment();
   for (const auto& [flag, values] : flags) {
     if (values.empty()) continue;
     const bool is_bare = is_switch(flag) && values == std::vector<std::string>{""};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/load.h"
 #include "config/settings.h"
 
 namespace seedance::apps {
@@ -20,5 +21,8 @@ using Flags = std::map<std::string, std::vector<std::string>>;
 // `path` is that of the file; empty = seedance.yaml in the working directory, if it
 // is there. Reads this process's environment.
 Result<config::Settings> load_settings(const std::string& path, const Flags& flags = {});
+
+// The environment of this process.
+config::Variables environment();
 
 }  // namespace seedance::apps

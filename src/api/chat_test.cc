@@ -155,6 +155,10 @@ TEST(ParseChat, TakesWhatChangesNothing) {
 TEST(ParseChat, RefusesWrongValuesByName) {
   const std::vector<std::pair<std::string_view, std::string_view>> wrong{
       {R"("temperature":9)", "temperature"},
+      {R"("top_p":1,"top_p":1)", "top_p"},
+      {R"("metadata":{"a":"1","a":"1"})", "a"},
+      {R"("stream":true,"stream_options":{"include_usage":true,"include_usage":true})",
+       "include_usage"},
       {R"("temperature":1e999)", "temperature"},
       {R"("max_tokens":0)", "max_tokens"},
       {R"("max_completion_tokens":"9")", "max_completion_tokens"},

@@ -73,7 +73,7 @@ TEST(ParseCompletion, ReadsLogprobsAsACount) {
 TEST(ParseCompletion, RefusesWhatIsNotSupportedByName) {
   for (const std::string_view field :
        {R"("n":2)", R"("best_of":3)", R"("echo":true)", R"("suffix":"s")", R"("messages":[])",
-        R"("max_tokens":0)", R"("temperature":-1)"}) {
+        R"("max_tokens":0)", R"("temperature":-1)", R"("seed":1,"seed":1)"}) {
     const std::string name{field.substr(1, field.find(':') - 2)};
     const Problem problem = refusal(completion_json(field));
     EXPECT_EQ(problem.param, name);

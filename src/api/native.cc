@@ -248,7 +248,7 @@ ClientMessage parse_client_message(std::string_view text, Subprotocol subprotoco
     return NativeRefusal{.id = {}, .problem = std::move(problem)};
   }
   Fields fields{*object};
-  const std::string_view id = client_id(*object);
+  const std::string_view id = client_id(object->object);
   const std::string_view type = fields.text("type", kModelBytesMax).value_or("");
   if (id.empty() && fields.find("id") != nullptr) {
     fields.refuse("id", fmt::format("must be a string of 1 to {} bytes", kClientIdBytesMax));

@@ -346,5 +346,19 @@ TEST(ParseClientMessage, RefusesWhatIsNoMessage) {
   }
 }
 
+TEST(ParseClientMessage, RefusesAKeyThatIsGivenTwiceByName) {
+  for (const auto& [json, name] : std::vector<std::pair<std::string, std::string>>{
+           {infer_json(R"("seed":1,"seed":1)"), "seed"},
+           {infer_json(R"("logit_bias":{"5":1,"5":2})"), "5"},
+           {R"({"type":"PING","id":"a","ts":1,"ts":2})", "ts"},
+           {R"({"type":"CANCEL","id":"a","type":"CANCEL"})", "type"}}) {
+    const NativeRefusal refused = refusal(json);
+    EXPECT_EQ(refused.id, "a") << json;
+    EXPECT_EQ(refused.problem.code, ErrorCode::invalid_request) << json;
+    EXPECT_EQ(refused.problem.param, name) << json;
+    EXPECT_THAT(refused.problem.message, HasSubstr("more than once"));
+  }
+}
+
 }  // namespace
 }  // namespace seedance::api

@@ -147,6 +147,10 @@ std::optional<Problem> read_message(const json::object& object, const std::strin
 Fields::Fields(const json::object& object, std::string path)
     : object_(&object), path_(std::move(path)) {}
 
+Fields::Fields(const JsonObject& request) : Fields(request.object) {
+  if (request.repeated) refuse(*request.repeated, "is given more than once");
+}
+
 void Fields::check(std::span<const FieldRule> rules) {
   for (const auto& [key, value] : *object_) {
     const std::string_view name{key.data(), key.size()};
@@ -222,23 +226,6 @@ void Fields::refuse(std::string_view name, std::string_view what) {
 
 void Fields::refuse(Problem problem) {
   if (!problem_) problem_ = std::move(problem);
-}
-
-Parsed<json::object> parse_object(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kJsonDepthMax;
-  json::error_code error;
-  json::value value = json::parse(text, error, {}, options);
-  if (error) {
-    return std::unexpected(
-        Problem{.code = ErrorCode::invalid_request,
-                .message = fmt::format("This is not JSON: {}.", error.message())});
-  }
-  if (!value.is_object()) {
-    return std::unexpected(
-        Problem{.code = ErrorCode::invalid_request, .message = "This must be a JSON object."});
-  }
-  return std::move(value.get_object());
 }
 
 void read_sampling(Fields& fields, engine::Sampling& sampling) {

@@ -5,7 +5,6 @@
 #include <boost/json/value.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <limits>
 #include <optional>
 #include <span>
@@ -13,17 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "api/json_object.h"
 #include "base/error_code.h"
 #include "core/messages.h"
 
 namespace seedance::api {
 
-// A value, or the problem that the client is told. Problems never quote the
-// client's text, only its field names and numbers.
-template <typename T>
-using Parsed = std::expected<T, Problem>;
-
-inline constexpr std::size_t kJsonDepthMax = 32;
 inline constexpr std::size_t kModelBytesMax = 256;
 inline constexpr std::size_t kStopStringsMax = 16;
 inline constexpr std::size_t kStopBytesMax = 256;
@@ -58,6 +52,9 @@ class Fields {
   // `path` stands before every name in a problem, for example "messages[0].".
   explicit Fields(const boost::json::object& object, std::string path = {});
 
+  // Of a whole request: a key that it has more than once is its first problem.
+  explicit Fields(const JsonObject& request);
+
   // Refuses what the table does not list and what it fixes to another value.
   void check(std::span<const FieldRule> rules);
 
@@ -81,10 +78,6 @@ class Fields {
   std::string path_;
   std::optional<Problem> problem_;
 };
-
-// One JSON object (RFC 8259), strict UTF-8, at most kJsonDepthMax deep. How many
-// bytes it may have is the caller's to bound.
-Parsed<boost::json::object> parse_object(std::string_view json);
 
 // Readers of fields that several APIs share. They report into `fields`.
 void read_sampling(Fields& fields, engine::Sampling& sampling);  // All but logprobs and seed.

@@ -101,12 +101,14 @@ bool is_ed25519(const std::string& public_bytes, std::string_view text,
                           text.size()) == 1;
 }
 
-bool is_signed(const TokenKey& key, const Parts& parts) {
+std::optional<Refusal> check_signature(const TokenKey& key, const Parts& parts) {
   const auto signature = parse_base64url(parts.signature);
-  if (!signature) return false;
-  return key.algorithm == TokenKey::Algorithm::hs256
-             ? is_mac(key.bytes, parts.signed_text, *signature)
-             : is_ed25519(key.bytes, parts.signed_text, *signature);
+  if (!signature) return Refusal::token_malformed;
+  const bool is_signed = key.algorithm == TokenKey::Algorithm::hs256
+                             ? is_mac(key.bytes, parts.signed_text, *signature)
+                             : is_ed25519(key.bytes, parts.signed_text, *signature);
+  if (!is_signed) return Refusal::token_signature;
+  return std::nullopt;
 }
 
 // Seconds since 1970, maybe with a fraction (RFC 7519, section 2).
@@ -133,7 +135,7 @@ std::expected<WallTime, Refusal> check_times(const json::object& claims, WallTim
   const double leeway = seconds_of(kTokenLeeway);
   const json::value* expires = claims.if_contains("exp");
   const auto end = expires == nullptr ? std::nullopt : seconds_of(*expires);
-  if (!end) return std::unexpected(Refusal::token_malformed);
+  if (!end) return std::unexpected(Refusal::token_no_expiry);
   if (today >= *end + leeway) return std::unexpected(Refusal::token_expired);
   const json::value* not_before = claims.if_contains("nbf");
   if (not_before == nullptr) return end_of(*end);
@@ -201,16 +203,15 @@ bool looks_like_token(std::string_view text) {
 
 std::expected<Principal, Refusal> check_token(const TokenRules& rules, std::string_view token,
                                               WallTime now) {
-  if (token.empty() || token.size() > kTokenBytesMax) {
-    return std::unexpected(Refusal::token_malformed);
-  }
+  if (token.size() > kTokenBytesMax) return std::unexpected(Refusal::token_too_long);
+  if (token.empty()) return std::unexpected(Refusal::token_malformed);
   const auto parts = split(token);
   const auto header = parts ? object_of(parts->header) : std::nullopt;
   if (!header) return std::unexpected(Refusal::token_malformed);
   if (const auto refusal = check_header(*header, rules.key.algorithm)) {
     return std::unexpected(*refusal);
   }
-  if (!is_signed(rules.key, *parts)) return std::unexpected(Refusal::token_signature);
+  if (const auto refusal = check_signature(rules.key, *parts)) return std::unexpected(*refusal);
   const auto claims = object_of(parts->claims);
   if (!claims) return std::unexpected(Refusal::token_malformed);
   const auto until = check_times(*claims, now);

@@ -150,9 +150,9 @@ TEST(Jwt, NeedsAnEnd) {
   const auto with = [](std::string_view times) {
     return check(hs256(), hs256_token(fmt::format(R"({{"sub":"acme"{}}})", times)));
   };
-  EXPECT_EQ(with(""), "token_malformed");
-  EXPECT_EQ(with(R"(,"exp":"9999999999")"), "token_malformed");
-  EXPECT_EQ(with(R"(,"exp":null)"), "token_malformed");
+  EXPECT_EQ(with(""), "token_no_expiry");
+  EXPECT_EQ(with(R"(,"exp":"9999999999")"), "token_no_expiry");
+  EXPECT_EQ(with(R"(,"exp":null)"), "token_no_expiry");
   EXPECT_EQ(with(R"(,"exp":1750000600.5)"), "admitted");
   EXPECT_EQ(with(R"(,"exp":1e300)"), "admitted");
   EXPECT_EQ(with(R"(,"exp":-1)"), "token_expired");
@@ -181,6 +181,7 @@ TEST(Jwt, IsThreePartsOfBase64UrlWithJsonObjects) {
                            "e30.e30.AA==", "W10.e30.AA", "bnVsbA.e30.AA", "{}.{}.x"}) {
     EXPECT_NE(check(hs256(), text), "admitted") << text;
   }
+  EXPECT_EQ(check(hs256(), hs256_token(claims()) + "="), "token_malformed") << "no padding";
   EXPECT_EQ(check(hs256(), hs256_token("[]")), "token_malformed");
   EXPECT_EQ(check(hs256(), hs256_token("{\"sub\":")), "token_malformed");
   EXPECT_EQ(check(hs256(), hs256_token(std::string(200, '['))), "token_malformed");
@@ -191,7 +192,7 @@ TEST(Jwt, IsThreePartsOfBase64UrlWithJsonObjects) {
 TEST(Jwt, HasALimit) {
   const std::string padding(kTokenBytesMax, 'x');
   const std::string token = hs256_token(claims(fmt::format(R"(,"x":"{}")", padding)));
-  EXPECT_EQ(check(hs256(), token), "token_malformed");
+  EXPECT_EQ(check(hs256(), token), "token_too_long");
 }
 
 TEST(LooksLikeToken, HasTwoDots) {

@@ -7,7 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace seedance::auth {
+
+// Invalid for what no Host header, or no Origin header of a browser, can match: says why,
+// and what a right one looks like. In any case of letters.
+Result<void> check_allowed_host(std::string_view host);
+Result<void> check_allowed_origin(std::string_view origin);
 
 // Host check against DNS rebinding: a page of another site that had its name
 // point here still sends that name. Always admitted are localhost, the loopback
@@ -16,7 +23,7 @@ namespace seedance::auth {
 // rebound. A value; any thread may ask it.
 class HostRules {
  public:
-  // `allowed`: further names, without port; "*" = any.
+  // `allowed`: further names, each of which was checked; their ports mean nothing; "*" = any.
   HostRules(std::string_view bound_host, std::span<const std::string> allowed);
 
   // `host` is a Host header: name or address, maybe with a port.
@@ -34,7 +41,8 @@ enum class Transport : std::uint8_t { clear, tls };
 // Origin check against pages of other sites. A value; any thread may ask it.
 class OriginRules {
  public:
-  // `allowed`: as browsers write them, "https://app.example"; "*" = any.
+  // `allowed`: as browsers write them, "https://app.example", each of which was checked;
+  // "*" = any.
   explicit OriginRules(std::span<const std::string> allowed);
 
   // Listed: its pages may also read the answers (CORS).

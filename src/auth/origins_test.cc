@@ -1,5 +1,6 @@
 #include "auth/origins.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -44,6 +45,62 @@ TEST(HostRules, AStarAdmitsAnyName) {
   const HostRules rules{"127.0.0.1", Names{"*"}};
   EXPECT_TRUE(rules.admits("evil.example"));
   EXPECT_FALSE(rules.admits(""));
+}
+
+TEST(HostRules, TakeAShortNameForNoAddress) {
+  EXPECT_TRUE(HostRules("127.0.0.1", Names{"cafe:80"}).admits("cafe:8080"));
+}
+
+TEST(AllowedHost, IsANameOrAnAddress) {
+  for (const auto* host :
+       {"*", "api.example", "API.example", "api.example.", "api.example:8080", "my_box", "cafe:80",
+        "xn--bcher-kva.example", "192.168.0.7", "[2001:db8::1]", "[::1]:80"}) {
+    EXPECT_TRUE(check_allowed_host(host)) << host;
+    EXPECT_TRUE(HostRules("127.0.0.1", Names{host}).admits(host)) << host;
+  }
+  EXPECT_TRUE(check_allowed_host("2001:db8::1")) << "though in a header it has brackets";
+  for (const auto* host :
+       {"https://api.example", "api.example/", "api.example/v1", "*.example", "", ".", ":80",
+        "a.example,b.example", "a b", "b\xC3\xBC.example", "user@api.example", "[::1"}) {
+    EXPECT_FALSE(check_allowed_host(host)) << host;
+  }
+  EXPECT_EQ(check_allowed_host("https://api.example").error().detail,
+            "\"https://api.example\" is no host; give a name or an address alone, like "
+            "api.example, or * for any");
+}
+
+TEST(AllowedOrigin, IsWhatABrowserWrites) {
+  for (const auto* origin :
+       {"*", "null", "https://app.example", "HTTPS://App.example", "http://localhost:3000",
+        "http://[::1]:8080", "https://app.example:80", "https://10.0.0.1", "file://",
+        "chrome-extension://aapbdbdomjkkjkaonfhkkikfgjllcleb", "capacitor://localhost"}) {
+    EXPECT_TRUE(check_allowed_origin(origin)) << origin;
+    EXPECT_TRUE(OriginRules(Names{origin}).lists(origin)) << origin;
+  }
+  using testing::HasSubstr;
+  const auto why = [](std::string_view origin) {
+    const auto checked = check_allowed_origin(origin);
+    return checked ? "" : checked.error().detail;
+  };
+  EXPECT_EQ(why("app.example"),
+            "\"app.example\" has no scheme, so it is no page's; give scheme, host and port alone, "
+            "like https://app.example or http://localhost:3000, or * for any");
+  for (const auto* origin : {"", "localhost:3000", "//app.example", "://app.example",
+                             "https:app.example", "ht tp://app.example"}) {
+    EXPECT_THAT(why(origin), HasSubstr("has no scheme")) << origin;
+  }
+  for (const auto* origin : {"https://app.example/", "https://App.example/chat",
+                             "https://app.example?x", "https://app.example#x", "file:///"}) {
+    EXPECT_THAT(why(origin), HasSubstr("goes on behind its host")) << origin;
+  }
+  for (const auto* origin :
+       {"https://", "https://*.example", "https://:443", "https://user@app.example",
+        "https://a.example,https:b", "https://b\xC3\xBC.example", "http://a:80x"}) {
+    EXPECT_THAT(why(origin), HasSubstr("has no host")) << origin;
+  }
+  for (const auto* origin : {"https://app.example:443", "http://app.example:80"}) {
+    EXPECT_THAT(why(origin), HasSubstr("has a port that browsers leave out")) << origin;
+  }
 }
 
 TEST(OriginRules, AdmitTheSameHostOnly) {

@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <map>
@@ -122,6 +123,10 @@ bool is_list(const Key& key) {
   return std::holds_alternative<std::vector<std::string> Settings::*>(key.field);
 }
 
+bool is_switch(const Key& key) {
+  return std::holds_alternative<bool Settings::*>(key.field);
+}
+
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> out;
   while (!text.empty()) {
@@ -200,10 +205,26 @@ Result<void> apply_file(Settings& settings, const File& file) {
   }
 }
 
+const Key* find_variable(std::string_view name) {
+  const auto found = std::ranges::find(keys(), name, variable_of);
+  return found == keys().end() ? nullptr : &*found;
+}
+
+// Whether a platform or we ourselves give the variable another meaning.
+bool is_of_others(std::string_view name, std::string_view value) {
+  constexpr std::array<std::string_view, 6> kOurs{"BUILD",        "CUDA",  "LLAMA_DIR",
+                                                  "FUZZ_SECONDS", "TALLY", "TEST_MODELS"};
+  name.remove_prefix(kPrefix.size());
+  if (std::ranges::find(kOurs, name) != kOurs.end()) return true;
+  // Of a service "seedance" in Kubernetes: SEEDANCE_PORT=tcp://10.0.0.1:8080 and more.
+  if (name == "PORT") return value.contains("://");
+  return name.starts_with("SERVICE_HOST") || name.starts_with("SERVICE_PORT") ||
+         name.starts_with("PORT_");
+}
+
 Result<void> apply_variable(Settings& settings, const std::string& name, std::string_view value) {
-  for (const Key& key : keys()) {
-    if (variable_of(key) != name) continue;
-    return assign(settings, key, is_list(key) ? split(value) : std::vector{std::string{value}},
+  if (const Key* key = find_variable(name)) {
+    return assign(settings, *key, is_list(*key) ? split(value) : std::vector{std::string{value}},
                   name);
   }
   if (name.size() > kNameBytesMax) return {};
@@ -241,6 +262,21 @@ std::string_view nearest_key(std::string_view wrong) {
   return nearest;
 }
 
+std::vector<std::string> unknown_variables(const Variables& environment) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kPrefix) || find_variable(name) || is_of_others(name, value)) continue;
+    std::string word = name.substr(kPrefix.size());
+    for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const Key* const near = find_key(nearest_key(word));
+    out.push_back(fmt::format("{} means nothing: there is no such setting{}", shown(name),
+                              near == nullptr
+                                  ? "; see `seedance init` for all of them"
+                                  : fmt::format("; did you mean {}?", variable_of(*near))));
+  }
+  return out;
+}
+
 Result<Settings> load(const Sources& sources) {
   Settings settings;
   if (sources.file) {
@@ -256,7 +292,12 @@ Result<Settings> load(const Sources& sources) {
     const Key* key = find_flag(flag);
     if (key == nullptr) return fail(Errc::invalid, fmt::format("{}: there is no such flag", flag));
     const auto applied = assign(settings, *key, values, flag);
-    if (!applied) return std::unexpected(applied.error());
+    if (applied) continue;
+    if (!is_switch(*key)) return std::unexpected(applied.error());
+    // It may be an argument that was meant for something else.
+    return fail(Errc::invalid,
+                fmt::format("\"{}\" was not expected behind {}, which takes true, false or nothing",
+                            shown(values.empty() ? "" : values.back()), flag));
   }
   return settings;
 }

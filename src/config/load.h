@@ -20,10 +20,13 @@ struct File {
   std::string text;
 };
 
+// NAME and value of every variable of the environment.
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
 struct Sources {
   std::optional<File> file = {};
-  // NAME and value of every variable; only SEEDANCE_* are looked at.
-  std::vector<std::pair<std::string, std::string>> environment = {};
+  // Only SEEDANCE_* are looked at.
+  Variables environment = {};
   // Flag (with its dashes) and values, one for each time it was given.
   std::vector<std::pair<std::string, std::vector<std::string>>> flags = {};
 };
@@ -36,6 +39,11 @@ struct Sources {
 // exist is one only when it looks like a slip of the pen, since platforms set
 // variables named after services (SEEDANCE_SERVICE_HOST, for one).
 Result<Settings> load(const Sources& sources);
+
+// A sentence for each SEEDANCE_* that is no setting and that load() does not mind, with the
+// nearest one that there is. Not for what Kubernetes sets for a service of that name, nor
+// for what building and testing Seedance goes by.
+std::vector<std::string> unknown_variables(const Variables& environment);
 
 // The file that `seedance init` writes: every key with its help, its range and
 // the value that it has in `settings`. load() of it gives `settings` back.

@@ -121,6 +121,12 @@ TEST(Load, RefusesValuesOfTheWrongKind) {
   EXPECT_THAT(mistake(file("host: \"a\\nb\"\n")), HasSubstr("one line of text"));
 }
 
+TEST(Load, NamesTheArgumentThatIsNoValueOfASwitch) {
+  EXPECT_EQ(
+      mistake({.flags = {{"--insecure", {"model.gguf"}}}}),
+      "\"model.gguf\" was not expected behind --insecure, which takes true, false or nothing");
+}
+
 TEST(Load, RefusesAKeyThatIsSetTwice) {
   EXPECT_EQ(mistake(file("threads: 1\nhost: a\nthreads: 2\n")),
             "seedance.yaml:3: threads: set in line 1 already");
@@ -150,6 +156,32 @@ TEST(Load, IgnoresForeignVariablesButNotSlips) {
             Settings{});
   EXPECT_EQ(mistake({.environment = {{"SEEDANCE_MODEL_PAHT", "x"}}}),
             "SEEDANCE_MODEL_PAHT: there is no such setting; did you mean SEEDANCE_MODEL_PATH?");
+}
+
+TEST(UnknownVariables, AreNamedWithTheNearestSetting) {
+  EXPECT_THAT(unknown_variables({{"SEEDANCE_PORT", "9000"},
+                                 {"SEEDANCE_MODEL", "x.gguf"},
+                                 {"SEEDANCE_COLOUR_OF_THE_SKY", "blue"},
+                                 {"SEEDANCE_", ""}}),
+              ElementsAre("SEEDANCE_PORT means nothing: there is no such setting; did you mean "
+                          "SEEDANCE_WEBSOCKET_PORT?",
+                          "SEEDANCE_MODEL means nothing: there is no such setting; did you mean "
+                          "SEEDANCE_MODEL_PATH?",
+                          "SEEDANCE_COLOUR_OF_THE_SKY means nothing: there is no such setting; see "
+                          "`seedance init` for all of them",
+                          HasSubstr("SEEDANCE_ means nothing")));
+}
+
+TEST(UnknownVariables, AreNotThoseThatOthersSet) {
+  EXPECT_THAT(unknown_variables({{"PATH", "/bin"},
+                                 {"SEEDANCE_THREADS", "2"},
+                                 {"SEEDANCE_PORT", "tcp://10.0.0.1:8080"},
+                                 {"SEEDANCE_PORT_8080_TCP_ADDR", "10.0.0.1"},
+                                 {"SEEDANCE_SERVICE_HOST", "10.0.0.1"},
+                                 {"SEEDANCE_SERVICE_PORT_HTTP", "8080"},
+                                 {"SEEDANCE_CUDA", "1"},
+                                 {"SEEDANCE_BUILD", "build/dev"}}),
+              testing::IsEmpty());
 }
 
 TEST(CommentedFile, HoldsEveryKeyAndLoadsBack) {

@@ -54,11 +54,12 @@ void set_rules(SSL_CTX* context) {
 
 Result<void> load_client_ca(SSL_CTX* context, const TlsOptions& options) {
   if (options.client_ca_file.empty()) return {};
+  ERR_clear_error();
   const char* file = options.client_ca_file.c_str();
   STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(file);
   if (names == nullptr || SSL_CTX_load_verify_file(context, file) != 1) {
     sk_X509_NAME_pop_free(names, X509_NAME_free);
-    return std::unexpected(tls_file_error("tls_client_ca", options.client_ca_file));
+    return std::unexpected(certificate_error({"tls_client_ca", options.client_ca_file}));
   }
   SSL_CTX_set_client_CA_list(context, names);
   const int required = options.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;

@@ -10,17 +10,18 @@
 
 namespace seedance::io {
 
-// What OpenSSL said last, as an error (invalid) that names a setting and its file.
-Error tls_file_error(std::string_view setting, const std::string& file);
-
 // A file, and the setting that names it.
 struct NamedFile {
   std::string_view setting;
   const std::string& path;
 };
 
+// Why OpenSSL took no certificate from the file, after it was asked without success. Names
+// setting and file, and says whether the file or what is in it is at fault.
+Error certificate_error(const NamedFile& file);
+
 // PEM: the certificate with those that lead to a root, and its key, which must have no
-// passphrase: nobody is there to type it. Errors (invalid) name setting and file.
+// passphrase: nobody is there to type it. Errors name setting and file, like the above.
 Result<void> load_identity(SSL_CTX* context, const NamedFile& certificate, const NamedFile& key);
 
 // RFC 4514: "CN=phone,O=Example".

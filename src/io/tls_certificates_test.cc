@@ -16,7 +16,8 @@
 namespace seedance::io {
 namespace {
 
-using testing::StartsWith;
+using testing::HasSubstr;
+using testing::Not;
 
 class TlsCertificates : public testing::Test {
  protected:
@@ -35,14 +36,46 @@ class TlsCertificates : public testing::Test {
                                                              &SSL_CTX_free};
 };
 
-TEST_F(TlsCertificates, ErrorsNameSettingAndFile) {
+TEST_F(TlsCertificates, ErrorsNameSettingAndFileAndWhatIsWrong) {
+  const auto ours = authority_.issue("ours");
+  EXPECT_TRUE(load(ours.certificate, ours.key));
+  EXPECT_EQ(trouble("/nowhere", ours.key), "cert: /nowhere: No such file or directory");
+  EXPECT_EQ(trouble("/tmp", ours.key), "cert: /tmp: Is a directory");
+  EXPECT_EQ(trouble(ours.key, ours.key),
+            "cert: " + ours.key + ": it holds no certificate in PEM form (BEGIN CERTIFICATE)");
+  EXPECT_EQ(trouble(ours.certificate, "/nowhere"), "key: /nowhere: No such file or directory");
+  EXPECT_EQ(trouble(ours.certificate, ours.certificate),
+            "key: " + ours.certificate +
+                ": it holds no private key in PEM form (BEGIN PRIVATE "
+                "KEY)");
+}
+
+TEST_F(TlsCertificates, AKeyMustBeThatOfTheCertificate) {
   const auto ours = authority_.issue("ours");
   const auto other = authority_.issue("other");
-  EXPECT_TRUE(load(ours.certificate, ours.key));
-  EXPECT_THAT(trouble("/nowhere", ours.key), StartsWith("cert: /nowhere: "));
-  EXPECT_THAT(trouble(ours.key, ours.key), StartsWith("cert: " + ours.key));
-  EXPECT_THAT(trouble(ours.certificate, "/nowhere"), StartsWith("key: /nowhere: "));
-  EXPECT_THAT(trouble(ours.certificate, other.key), StartsWith("key: " + other.key));
+  const std::string wrong =
+      ": its private key is not that of the certificate in " + ours.certificate + " (cert)";
+  EXPECT_EQ(trouble(ours.certificate, other.key), "key: " + other.key + wrong);
+  // Of another kind.
+  EVP_PKEY* const key = EVP_RSA_gen(2048);
+  FILE* const out = std::fopen(other.key.c_str(), "w");
+  PEM_write_PrivateKey(out, key, nullptr, nullptr, 0, nullptr, nullptr);
+  std::fclose(out);
+  EVP_PKEY_free(key);
+  EXPECT_EQ(trouble(ours.certificate, other.key), "key: " + other.key + wrong);
+}
+
+TEST_F(TlsCertificates, WhatIsDamagedIsSaidToBe) {
+  const auto ours = authority_.issue("ours");
+  for (const auto* kind : {"CERTIFICATE", "PRIVATE KEY"}) {
+    const std::string path = authority_.issue("damaged").key;
+    std::ofstream{path} << "-----BEGIN " << kind << "-----\nAAAA\n-----END " << kind << "-----\n";
+    const bool is_key = kind == std::string_view{"PRIVATE KEY"};
+    const std::string found = is_key ? trouble(ours.certificate, path) : trouble(path, ours.key);
+    EXPECT_THAT(found, HasSubstr(path + (is_key ? ": its private key cannot be used: "
+                                                : ": its certificate cannot be used: ")));
+    EXPECT_THAT(found, Not(HasSubstr(" lib")));
+  }
 }
 
 TEST_F(TlsCertificates, NobodyIsAskedForAPassphrase) {
@@ -65,7 +98,8 @@ TEST_F(TlsCertificates, NobodyIsAskedForAPassphrase) {
   typist.close();
   const Fd before{dup(STDIN_FILENO)};
   dup2(answer.get(), STDIN_FILENO);
-  EXPECT_THAT(trouble(ours.certificate, ours.key), StartsWith("key: " + ours.key));
+  EXPECT_THAT(trouble(ours.certificate, ours.key),
+              HasSubstr("key: " + ours.key + ": its private key has a passphrase"));
   dup2(before.get(), STDIN_FILENO);
 }
 

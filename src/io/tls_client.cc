@@ -97,7 +97,7 @@ Result<void> load_trust(SSL_CTX* context, const TlsClientOptions& options) {
     return {};
   }
   if (SSL_CTX_load_verify_file(context, options.ca_file.c_str()) == 1) return {};
-  return std::unexpected(tls_file_error("--ca-file", options.ca_file));
+  return std::unexpected(certificate_error({"--ca-file", options.ca_file}));
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ TEST_F(TlsClientTest, NamesTheFlagAndTheFileThatIsWrong) {
     EXPECT_FALSE(client);
     return client ? "" : client.error().detail;
   };
-  EXPECT_THAT(trouble({.ca_file = "/nowhere"}), HasSubstr("--ca-file: /nowhere: "));
+  EXPECT_THAT(trouble({.ca_file = "/nowhere"}), HasSubstr("--ca-file: /nowhere: No such file"));
   EXPECT_THAT(trouble({.certificate_file = files_.certificate}), HasSubstr("--key"));
   EXPECT_THAT(trouble({.certificate_file = files_.key, .key_file = files_.key}),
               HasSubstr("--cert: "));

@@ -1,6 +1,7 @@
 #include "server/audit_log.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,19 +28,23 @@ Result<std::unique_ptr<AuditLog>> AuditLog::open(std::string path, std::size_t w
   if (!file.is_open()) return io::system_failure("audit_log: " + path);
   auto poller = io::Poller::open();
   if (!poller) return std::unexpected(poller.error());
-  auto wakeup = io::Wakeup::open();
-  if (!wakeup) return std::unexpected(wakeup.error());
-  if (auto added = wakeup->attach(*poller, kInbox); !added) return std::unexpected(added.error());
-  return std::unique_ptr<AuditLog>{new AuditLog{
-      std::move(path), std::move(file), std::move(*poller), std::move(*wakeup), waiting_max}};
+  auto inbox = io::Wakeup::open();
+  if (!inbox) return std::unexpected(inbox.error());
+  auto notices = io::Wakeup::open();
+  if (!notices) return std::unexpected(notices.error());
+  if (auto added = inbox->attach(*poller, kInbox); !added) return std::unexpected(added.error());
+  Channels channels{
+      .poller = std::move(*poller), .inbox = std::move(*inbox), .notices = std::move(*notices)};
+  return std::unique_ptr<AuditLog>{
+      new AuditLog{std::move(path), std::move(file), std::move(channels), waiting_max}};
 }
 
-AuditLog::AuditLog(std::string path, io::Fd file, io::Poller poller, io::Wakeup wakeup,
-                   std::size_t waiting_max)
+AuditLog::AuditLog(std::string path, io::Fd file, Channels channels, std::size_t waiting_max)
     : path_(std::move(path)),
       file_(std::move(file)),
-      poller_(std::move(poller)),
-      inbox_(std::move(wakeup), waiting_max) {
+      poller_(std::move(channels.poller)),
+      notices_(std::move(channels.notices), 0),
+      inbox_(std::move(channels.inbox), waiting_max) {
   // Signals are other threads' business, even those that nobody handles yet.
   const io::SignalsBlocked blocked;
   thread_ = std::thread{[this] { run(); }};
@@ -90,7 +95,12 @@ void AuditLog::reopen_file() {
   if (file.is_open()) {
     file_ = std::move(file);
     torn_ = false;
+    if (std::exchange(stale_, false)) notices_.post("the audit log is open again: " + path_);
     return;
+  }
+  const std::string why = io::system_failure(path_).error().detail;
+  if (!std::exchange(stale_, true)) {
+    notices_.post("the audit log cannot be opened again; the old file goes on: " + why);
   }
   metrics_.reopens_failed.add();
   observe::append_line(lines_, {.time = io::wall_now(),
@@ -103,11 +113,15 @@ void AuditLog::reopen_file() {
 void AuditLog::write() {
   if (records_ == 0) return;
   if (torn_) lines_.insert(0, "\n");
+  int error = 0;
   std::string_view rest = lines_;
   while (!rest.empty()) {
     const ssize_t count = ::write(file_.get(), rest.data(), rest.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
+    if (count <= 0) {
+      error = count < 0 ? errno : ENOSPC;
+      break;
+    }
     rest.remove_prefix(static_cast<std::size_t>(count));
   }
   const std::string_view taken{lines_.data(), lines_.size() - rest.size()};
@@ -115,10 +129,22 @@ void AuditLog::write() {
   std::size_t lost = 0;
   for (const char c : rest) lost += c == '\n' ? 1 : 0;
   lost = std::min(lost, records_);  // The line's end that was missing is no record.
+  tell_write(lost, error);
   metrics_.written.add(records_ - lost);
   metrics_.dropped.add(lost);
   lines_.clear();
   records_ = 0;
+}
+
+void AuditLog::tell_write(std::size_t lost, int error) {
+  const std::size_t before = std::exchange(missing_, lost > 0 ? missing_ + lost : 0);
+  if (lost == 0 && before > 0) {
+    notices_.post(fmt::format("the audit log is written again; {} records are missing", before));
+  } else if (lost > 0 && before == 0) {
+    errno = error;
+    notices_.post("the audit log cannot be written; records are lost: " +
+                  io::system_failure(path_).error().detail);
+  }
 }
 
 void append_text(std::string& out, const AuditMetrics& metrics) {

@@ -25,7 +25,7 @@ struct AuditMetrics {
 };
 
 // Writes in a thread of its own: nobody waits for the disk, and when it is too slow
-// records are dropped and counted.
+// records are dropped and counted. The owner attaches notices() to its poller.
 class AuditLog {
  public:
   // Adds to the file, which is made for its owner only where it is missing. At most
@@ -45,18 +45,28 @@ class AuditLog {
 
   const AuditMetrics& metrics() const { return metrics_; }
 
+  // For the operator: that the file cannot be written or opened again, and that it can
+  // be. Once for each change, and before the metrics tell it.
+  io::Mailbox<std::string>& notices() { return notices_; }
+
  private:
   struct Reopen {};
   struct Stop {};
   using Command = std::variant<observe::AuditRecord, Reopen, Stop>;
 
-  AuditLog(std::string path, io::Fd file, io::Poller poller, io::Wakeup wakeup,
-           std::size_t waiting_max);
+  struct Channels {
+    io::Poller poller;
+    io::Wakeup inbox;
+    io::Wakeup notices;
+  };
+
+  AuditLog(std::string path, io::Fd file, Channels channels, std::size_t waiting_max);
 
   void run();
   bool carry_out(std::vector<Command>& commands);
   void reopen_file();
   void write();
+  void tell_write(std::size_t lost, int error);
 
   const std::string path_;
   AuditMetrics metrics_;
@@ -66,7 +76,10 @@ class AuditLog {
   std::string lines_;
   std::size_t records_ = 0;  // In the lines.
   bool torn_ = false;        // The file ends within a line.
+  bool stale_ = false;       // It is not the one that has the name now.
+  std::size_t missing_ = 0;  // Records, since it could be written last.
 
+  io::Mailbox<std::string> notices_;
   io::Mailbox<Command> inbox_;
   std::thread thread_;
 };

@@ -19,12 +19,29 @@ namespace seedance::server {
 namespace {
 
 using observe::AuditEvent;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class AuditLogTest : public testing::Test {
  protected:
   std::string text(const std::string& path) const { return io::read_file(path).value(); }
   static std::ptrdiff_t lines(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+  static std::vector<std::string> notices(AuditLog& log) {
+    std::vector<std::string> out;
+    log.notices().take(out);
+    return out;
+  }
+  // Adds so many records, one by one, and waits until each is written or lost.
+  static void add(AuditLog& log, std::uint64_t count) {
+    const auto done = [&] { return log.metrics().written.value() + log.metrics().dropped.value(); };
+    const std::uint64_t until = done() + count;
+    while (done() < until) {
+      const std::uint64_t before = done();
+      log.add({.tenant = "acme"});
+      while (done() == before) std::this_thread::yield();
+    }
+  }
 
   const io::TestDirectory directory_;
   const std::string path_ = directory_.path() + "/audit.jsonl";
@@ -122,6 +139,43 @@ TEST_F(AuditLogTest, CountsWhatTheDiskDoesNotTake) {
   std::string metrics;
   append_text(metrics, full.metrics());
   EXPECT_THAT(metrics, HasSubstr("seedance_audit_dropped_total 2\n"));
+}
+
+TEST_F(AuditLogTest, TellsTheOperatorOnceThatItCannotBeWrittenAndOnceThatItIsAgain) {
+  std::filesystem::create_symlink("/dev/full", path_);
+  auto log = AuditLog::open(path_);
+  ASSERT_TRUE(log) << log.error().detail;
+  add(**log, 3);
+  EXPECT_THAT(notices(**log), ElementsAre("the audit log cannot be written; records are lost: " +
+                                          path_ + ": No space left on device"));
+  std::filesystem::remove(path_);
+  (*log)->reopen();
+  add(**log, 2);
+  EXPECT_THAT(notices(**log), ElementsAre("the audit log is written again; 3 records are missing"));
+}
+
+TEST_F(AuditLogTest, TellsTheOperatorOnceThatItCannotBeOpenedAgainAndOnceThatItIs) {
+  const std::string logs = directory_.path() + "/logs";
+  std::filesystem::create_directory(logs);
+  auto log = AuditLog::open(logs + "/audit");
+  ASSERT_TRUE(log) << log.error().detail;
+  std::filesystem::rename(logs, directory_.path() + "/moved");
+  for (int i = 0; i < 2; ++i) {
+    (*log)->reopen();
+    while ((*log)->metrics().reopens_failed.value() == static_cast<std::uint64_t>(i)) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_THAT(notices(**log),
+              ElementsAre("the audit log cannot be opened again; the old file goes on: " + logs +
+                          "/audit: No such file or directory"));
+  std::filesystem::create_directory(logs);
+  (*log)->reopen();
+  const AuditLog& one = **log;
+  (*log)->add({.tenant = "acme"});
+  while (one.metrics().written.value() < 3) std::this_thread::yield();
+  EXPECT_THAT(notices(**log), ElementsAre("the audit log is open again: " + logs + "/audit"));
+  EXPECT_EQ(lines(text(logs + "/audit")), 1);
 }
 
 TEST_F(AuditLogTest, NamesAFileThatCannotBeOpened) {

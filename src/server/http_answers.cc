@@ -12,6 +12,7 @@
 #include "server/echo_session.h"
 #include "server/http_session.h"
 #include "server/page.h"
+#include "server/turned_away.h"
 #include "server/ws_session.h"
 #include "wire/ws_handshake.h"
 
@@ -40,36 +41,6 @@ std::string_view query_of(const wire::HttpRequest& request) {
 
 bool is_websocket(Route route) {
   return route == Route::websocket || route == Route::debug_echo;
-}
-
-// What somebody is told who does not come in.
-Problem problem_of(auth::Refusal why) {
-  using auth::Refusal;
-  const auto denied = [](std::string message) {
-    return Problem{.code = ErrorCode::permission_denied, .message = std::move(message)};
-  };
-  const auto unknown = [](std::string message) {
-    return Problem{.code = ErrorCode::unauthenticated, .message = std::move(message)};
-  };
-  switch (why) {
-    case Refusal::host:
-      return denied("this server does not answer to that Host; add it to allowed_hosts");
-    case Refusal::origin:
-      return denied("pages of that Origin may not use this server; add it to allowed_origins");
-    case Refusal::role:
-      return denied("this is for admins: it needs a key or token whose role is admin");
-    case Refusal::no_credential:
-    case Refusal::wrong_key:
-      return unknown("this server needs an API key: send it as Authorization: Bearer KEY");
-    case Refusal::wrong_ticket:
-      return unknown(
-          "this ticket was used, is too old or was never issued; POST /v1/tickets gives "
-          "another");
-    case Refusal::token_expired:
-      return unknown("the token has expired; get a new one");
-    default:
-      return unknown(fmt::format("the token is not valid here ({})", name(why)));
-  }
 }
 
 std::string retry_after_seconds(std::uint32_t milliseconds) {
@@ -102,6 +73,7 @@ void HttpSession::begin_answer(const wire::HttpRequest& request) {
   routed_ = route_of(request.path());
   if (routed_.route == Route::debug_echo && !context_.config.debug_echo) routed_ = {};
   asked_.reset();
+  asking_.reset();
   keep_alive_ = request.keep_alive && !draining_;
   head_only_ = request.method == "HEAD";
   http_1_0_ = request.http_1_0;
@@ -187,7 +159,7 @@ std::string_view HttpSession::shown_ticket(const wire::HttpRequest& request) con
 
 void HttpSession::refuse_caller(auth::Refusal why) {
   context_.counters.count_refusal(why);
-  const Problem problem = problem_of(why);
+  const Problem problem = turned_away(why);
   std::vector<wire::HttpField> fields;
   if (problem.code == ErrorCode::unauthenticated) fields = {{"WWW-Authenticate", "Bearer"}};
   refuse(problem, std::move(fields), name(why));
@@ -357,14 +329,14 @@ void HttpSession::serve_stream(const wire::HttpRequest& request) {
   asked_ = stream;
   ++request_;
   if (request.method == "DELETE") {
-    context_.note(caller_, observe::AuditEvent::cancel, routed_.route, asked_);
-    return ask(core::CancelStream{
+    ask(core::CancelStream{
         .reply_to = reply_to(), .principal = caller_.owner(), .stream = *stream});
+    if (state_ == State::asked) asking_ = observe::AuditEvent::cancel;
+    return;
   }
   const auto query = api::parse_stream_query(*stream, query_of(request),
                                              request.header("Last-Event-ID").value_or(""));
   if (!query) return refuse(query.error());
-  context_.note(caller_, observe::AuditEvent::resume, routed_.route, asked_);
   ask(core::Attach{.reply_to = reply_to(),
                    .principal = caller_.owner(),
                    .stream = *stream,
@@ -372,6 +344,7 @@ void HttpSession::serve_stream(const wire::HttpRequest& request) {
                    .epoch = query->epoch});
   options_ = *query;
   reader_ = state_ == State::asked;
+  if (reader_) asking_ = observe::AuditEvent::resume;
 }
 
 // What on_reply() answers.

@@ -105,6 +105,7 @@ void HttpSession::on_end(TimePoint now) {
 
 void HttpSession::on_gone() {
   if (!waits()) return;
+  note_asked(kUnanswered);
   if (reader_) context_.give_up(reply_to());
   end_reading();
   state_ = State::dropped;
@@ -152,6 +153,7 @@ void HttpSession::on_farewell(Farewell why, TimePoint) {
   keep_alive_ = false;
   // Nothing is said to the core: what becomes of the stream is the journal's.
   if (state_ == State::asked || state_ == State::collecting) {
+    note_asked(kUnanswered);
     refuse({.code = ErrorCode::overloaded,
             .message = "the server is shutting down; ask again in a moment",
             .retry_after_ms = kRetryAfterMs});
@@ -204,9 +206,16 @@ void HttpSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint now
   } else if (const auto* list = std::get_if<core::StreamList>(&body)) {
     respond_json(api::streams_answer(*list));
   } else {
+    note_asked();
     respond_json(api::cancelled_answer(std::get<core::CancelDone>(body).stream));
   }
   complete(now);
+}
+
+// For the audit log: what was asked for was done, or whoever asked left before he was told.
+void HttpSession::note_asked(std::string_view code) {
+  const auto event = std::exchange(asking_, std::nullopt);
+  if (event) context_.note(caller_, *event, routed_.route, asked_, 0, code);
 }
 
 void HttpSession::on_accepted(const core::Accepted& accepted, TimePoint now) {
@@ -229,6 +238,7 @@ void HttpSession::on_resumed(const core::Resumed& resumed, TimePoint now) {
     refuse(*problem);
     return complete(now);
   }
+  note_asked();
   context_.counters.count_resume(ResumeCause::sse);
   const core::Accepted& stream = resumed.stream;
   begin_reading(stream, resumed.from);

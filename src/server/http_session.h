@@ -103,6 +103,7 @@ class HttpSession final : public Session {
   void serve_streams();
   void serve_stream(const wire::HttpRequest& request);
   void ask(core::Message message);
+  void note_asked(std::string_view code = {});
   void upgrade(const wire::HttpRequest& request, TimePoint now);
 
   // A stream as answer.
@@ -153,6 +154,8 @@ class HttpSession final : public Session {
   Caller caller_;                  // The address is the connection's.
   std::string certificate_;        // Common name of the client's; empty without one.
   std::optional<StreamId> asked_;  // The stream that it is about.
+  // What the core is to do with it: written down when it has, for it may refuse.
+  std::optional<observe::AuditEvent> asking_;
   bool keep_alive_ = true;
   bool head_only_ = false;  // HEAD: no body.
   bool http_1_0_ = false;

@@ -19,6 +19,7 @@ constexpr Duration kFinishAtOnce = std::chrono::milliseconds{100};
 
 constexpr io::Token kSignalToken{CoreLoop::kFirstOwnToken.value};
 constexpr io::Token kStopToken{CoreLoop::kFirstOwnToken.value + 1};
+constexpr io::Token kAuditToken{CoreLoop::kFirstOwnToken.value + 2};
 
 std::uint32_t edge_count(const ServerConfig& config) {
   if (config.edges > 0) return config.edges;
@@ -113,6 +114,10 @@ Result<std::unique_ptr<Server>> Server::open(ServerConfig config,
   if (!core) return std::unexpected(core.error());
   server->core_ = std::move(*core);
   if (auto added = server->stop_wakeup_.attach(server->core_->poller(), kStopToken); !added) {
+    return std::unexpected(added.error());
+  }
+  if (!server->audit_) return server;
+  if (auto added = server->audit_->notices().attach(server->core_->poller(), kAuditToken); !added) {
     return std::unexpected(added.error());
   }
   return server;
@@ -211,6 +216,9 @@ Result<void> Server::serve(const io::Signals& signals, const OnReady& on_ready,
     for (const io::Token token : core_->turn()) {
       if (token == kSignalToken) {
         while (const auto number = signals.next()) *number == SIGHUP ? on_reload() : stop_once();
+      } else if (token == kAuditToken) {
+        audit_->notices().take(audit_notices_);
+        for (const std::string& notice : audit_notices_) on_notice(notice);
       } else {
         const std::uint32_t asked = stops_asked_.exchange(0);
         for (std::uint32_t i = 0; i < asked; ++i) stop_once();

@@ -101,6 +101,7 @@ class Server {
   Door door_;
   auth::TicketBook tickets_;
   std::unique_ptr<AuditLog> audit_;  // Null = off.
+  std::vector<std::string> audit_notices_;
   io::Mailbox<core::Message> core_inbox_;
   io::Wakeup stop_wakeup_;
   std::mutex reloading_;

@@ -17,6 +17,7 @@ namespace seedance::server {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -280,6 +281,31 @@ TEST_F(ServerTokens, OpenEveryRoute) {
   EXPECT_EQ(get(server_, "/metrics", bearer(admin)).status, 200);
 }
 
+// The holder learns what he can mend; what helps to forge one is the operator's to know.
+TEST_F(ServerTokens, AreRefusedForAReasonThatTheOperatorSees) {
+  const auto told = [&](const std::string& token) {
+    return get(server_, "/v1/models", bearer(token)).json().at("error").at("message").as_string();
+  };
+  constexpr std::string_view kOurs = R"(,"aud":"seedance")";
+  EXPECT_EQ(told(signer_.token(claims(kOurs, -61))), "the token has expired; get a new one");
+  EXPECT_EQ(told(signer_.token(claims(""))),
+            "the token is for another audience than this server; get one for it");
+  const std::vector<std::pair<std::string, std::string>> others{
+      {"malformed", "a.b.c"},
+      {"algorithm", auth::hs256_token(claims())},
+      {"signature", auth::TestSigner{'o'}.token(claims())},
+      {"no_expiry", signer_.token(R"({"sub":"acme","aud":"seedance"})")},
+      {"not_yet", signer_.token(claims(R"(,"aud":"seedance","nbf":1e300)"))},
+      {"too_long", signer_.token(claims(std::string(auth::kTokenBytesMax, ' ')))},
+  };
+  const std::string admin = bearer(signer_.token(claims(R"(,"aud":"seedance","role":"admin")")));
+  for (const auto& [cause, token] : others) {
+    EXPECT_EQ(told(token), "the token is not valid here; get another") << cause;
+    EXPECT_THAT(get(server_, "/metrics", admin).body,
+                HasSubstr(fmt::format("seedance_refusals_total{{cause=\"token_{}\"}} 1\n", cause)));
+  }
+}
+
 TEST_F(ServerTokens, AreNotTakenWhenForged) {
   const std::string none = auth::unsigned_token(R"({"alg":"none"})", claims()) + ".";
   EXPECT_EQ(status(none), 401);
@@ -318,6 +344,19 @@ TEST(ServerPitfalls, C16KeepsOutPagesOfOtherSitesAlsoOnLoopback) {
       EXPECT_EQ(get(server, "/v1/models", "Cookie: key=key of a1\r\n").status, 401);
     }
   }
+}
+
+TEST(ServerKeys, TellsNoKeyFromAKeyThatIsNotKnown) {
+  const TestServer server{"rate=0", guarded()};
+  const auto refusal = [&](std::string_view headers) {
+    const TestResponse refused = get(server, "/v1/models", headers);
+    EXPECT_EQ(refused.status, 401);
+    EXPECT_EQ(refused.error_code(), "unauthenticated");
+    return refused.body;
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("needs an API key, and none was given"));
+  EXPECT_THAT(refusal("Authorization: Basic a2V5\r\n"), HasSubstr("none was given"));
+  EXPECT_THAT(refusal(bearer("x")), HasSubstr("this API key is not known here"));
 }
 
 // C17: a wrong key is refused alike, however much of it is right. (That hashes are
@@ -395,6 +434,7 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
     socket.send(fmt::format(R"({{"type":"RESUME","id":"r","stream":"{}","seq":0}})", stream));
     socket.message("RESUMED");
     EXPECT_EQ(remove(server, "/v1/streams/" + stream, kOther).status, 404);
+    EXPECT_EQ(get(server, "/v1/streams/" + stream, kOther).status, 404);
     TestWebSocket other{server.port(), api::kJsonSubprotocol, 0, "key of b1"};
     other.send(fmt::format(R"({{"type":"RESUME","id":"r","stream":"{}","seq":0}})", stream));
     other.message("ERROR");
@@ -422,10 +462,7 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
            "request acme user a1 websocket st - -",
            "resume acme user a1 websocket st - -",
            "cancel acme user a1 websocket st - -",
-           "cancel other user b1 stream st - -",
            "refuse other user b1 stream st 404 stream_not_found",
-           "resume other user b1 websocket st - -",
-           "cancel other user b1 websocket st - -",
            "refuse other user b1 websocket st - stream_not_found",
            "refuse acme user a1 metrics - 403 role",
            "refuse - - - models - 401 wrong_key",
@@ -440,6 +477,9 @@ TEST(ServerAudit, TellsWhoDidWhatAndNothingSecret) {
     EXPECT_THAT(lines, Contains(line));
   }
   EXPECT_EQ(std::ranges::count(lines, "refuse other user b1 websocket st - stream_not_found"), 2);
+  EXPECT_EQ(std::ranges::count(lines, "refuse other user b1 stream st 404 stream_not_found"), 2);
+  EXPECT_THAT(lines, Not(Contains(AnyOf(StartsWith("resume other"), StartsWith("cancel other")))))
+      << "what was refused was not done";
   EXPECT_THAT(text, AllOf(Not(HasSubstr("hush")), Not(HasSubstr("key of")), Not(HasSubstr(ticket)),
                           Not(HasSubstr("tk_"))));
 }

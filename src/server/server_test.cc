@@ -228,6 +228,21 @@ TEST(Server, ASighupAsksForAReloadAndASigusr2Stops) {
   EXPECT_EQ(reloads, 1);
 }
 
+TEST(Server, AnAuditLogThatCannotBeWrittenIsToldToTheOperatorOnce) {
+  ServerConfig config;
+  config.audit_log = "/dev/full";
+  TestServer server{"rate=0", config};
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(TestClient{server.port()}.get("/nowhere").status, 404);
+    server.wait_for_metric("seedance_audit_dropped_total", i);
+  }
+  server.server().stop();
+  EXPECT_TRUE(server.join());
+  EXPECT_THAT(server.notices(),
+              testing::ElementsAre(HasSubstr("the audit log cannot be written; records are lost: "
+                                             "/dev/full: No space left on device")));
+}
+
 TEST(Server, TheDeadlineOfADrainCancelsStreams) {
   ServerConfig config;
   config.drain_timeout = std::chrono::milliseconds{20};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,9 @@
 namespace seedance::server {
 
 using core::ReplyBody;
+
+// In the audit log: whoever asked was gone before the core had answered.
+inline constexpr std::string_view kUnanswered = "unanswered";
 
 // What is about to be sent with one call. Up to `fixed` it goes or is kept for
 // later, byte by byte. Behind that are frames that were rendered from logs: of

@@ -447,7 +447,7 @@ TEST_F(HttpResumeTest, TheEndOfADrainCutsABodyInTheMiddle) {
   session_.on_farewell(Session::Farewell::restart, kNow);
   const std::string got = render(session_, kNow);
   EXPECT_THAT(got, StartsWith("HTTP/1.1 200 OK\r\n"));
-  EXPECT_THAT(got, Not(testing::EndsWith("0\r\n\r\n")));
+  EXPECT_THAT(got, Not(testing::EndsWith("\r\n0\r\n\r\n")));
   EXPECT_EQ(session_.ending(), Session::Ending::close);
   EXPECT_TRUE(told().empty());
 }

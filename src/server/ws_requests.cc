@@ -49,7 +49,6 @@ void WsSession::on(api::ResumeRequest& request, TimePoint) {
     note(observe::AuditEvent::refuse, request.stream, name(problem->code));
     return api::append_error(answers_, request.id, request.stream, *problem);
   }
-  note(observe::AuditEvent::resume, request.stream);
   add_reader(request.stream, std::move(request.id), request.options, true);
 }
 
@@ -168,7 +167,6 @@ std::optional<Problem> WsSession::ask_cancel(std::string id, StreamId stream) {
   auto problem = context_.ask(core::CancelStream{
       .reply_to = reply_to(++requests_), .principal = caller_.owner(), .stream = stream});
   if (!problem) {
-    note(observe::AuditEvent::cancel, stream);
     cancelling_.push_back({requests_, std::move(id), stream});
   }
   return problem;

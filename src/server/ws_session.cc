@@ -271,7 +271,7 @@ void WsSession::on_reply(std::uint64_t request, ReplyBody& body, TimePoint now) 
     on_refused(request, refused->problem);
   } else {
     // The cancelled stream tells its end itself, if this connection reads it.
-    std::erase_if(cancelling_, [&](const auto& one) { return one.request == request; });
+    on_cancelled(request);
   }
   submit_waiting(now);
 }
@@ -288,6 +288,7 @@ void WsSession::on_resumed(std::uint64_t request, core::Resumed& resumed) {
   const auto reader = find(request);
   if (reader == readers_.end()) return;
   if (reader->view.with().logprobs && !resumed.stream.log->with_logprobs()) {
+    note(observe::AuditEvent::refuse, reader->stream, name(ErrorCode::invalid_request));
     api::append_error(answers_, reader->view.id(), reader->stream,
                       {.code = ErrorCode::invalid_request,
                        .message = "the stream keeps no logprobs: it was not asked for them",
@@ -296,9 +297,17 @@ void WsSession::on_resumed(std::uint64_t request, core::Resumed& resumed) {
     readers_.erase(reader);
     return;
   }
+  note(observe::AuditEvent::resume, reader->stream);
   context_.counters.count_resume(ResumeCause::native);
   api::append_resumed(answers_, reader->view.id(), static_cast<std::uint32_t>(request), resumed);
   begin(*reader, resumed.stream, resumed.from);
+}
+
+void WsSession::on_cancelled(std::uint64_t request) {
+  const auto cancel = std::ranges::find(cancelling_, request, &Cancelling::request);
+  if (cancel == cancelling_.end()) return;
+  note(observe::AuditEvent::cancel, cancel->stream);
+  cancelling_.erase(cancel);
 }
 
 void WsSession::begin(Reader& reader, core::Accepted& accepted, Offset from) {
@@ -431,7 +440,16 @@ void WsSession::on_gone() {
 }
 
 void WsSession::forget_readers() {
+  for (const Reader& reader : readers_) {
+    if (reader.resumed && !reader.log) {
+      note(observe::AuditEvent::resume, reader.stream, kUnanswered);
+    }
+  }
+  for (const Cancelling& cancel : cancelling_) {
+    note(observe::AuditEvent::cancel, cancel.stream, kUnanswered);
+  }
   readers_.clear();
+  cancelling_.clear();
   if (waiting_) context_.counters.requests_waiting.subtract(waiting_->size());
   waiting_.reset();
 }

@@ -119,6 +119,7 @@ class WsSession final : public Session {
 
   void on_accepted(Reader& reader, core::Accepted& accepted);
   void on_resumed(std::uint64_t request, core::Resumed& resumed);
+  void on_cancelled(std::uint64_t request);
   void begin(Reader& reader, core::Accepted& accepted, Offset from);
   void on_refused(std::uint64_t request, const Problem& problem);
   void compress(std::string& frames, std::size_t begin);

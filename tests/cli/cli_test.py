@@ -66,7 +66,8 @@ class Directory(unittest.TestCase):
 
     def serve_refused(self, *arguments, **options):
         """Data directory and working directory of its own; the former is not made in vain."""
-        return run("serve", "--port", "0", "--data-dir", self.path("data"), *arguments,
+        port = () if "--port" in arguments else ("--port", "0")
+        return run("serve", *port, "--data-dir", self.path("data"), *arguments,
                    cwd=self.directory, **options)
 
 
@@ -75,11 +76,20 @@ class Refusals(Directory):
         self.assert_refused(run("serve", "--prot", "1"), "--prot")
         self.assert_refused(run("serve", "--port"), "--port")
         self.assert_refused(run("nonsense"), "nonsense")
+        self.assert_refused(run("serve", "--port", "1", "--port", "2"), "--port was given twice")
+        self.assert_refused(run("serve", "--insecure", "--insecure"), "--insecure was given twice")
+        self.assert_refused(run("chat", "hello", "--seed", "1", "--seed", "2"), "--seed was given")
+        for before in (("--engine", "scripted"), ("--json",), ("--api-key", "k"), ()):
+            self.assert_refused(run("serve", *before, "extra.gguf"), "not expected: extra.gguf")
+        self.assert_refused(self.serve_refused("--insecure", "extra.gguf"),
+                            "\"extra.gguf\" was not expected")
         self.assert_refused(run(), "subcommand")
         self.assert_refused(self.serve_refused("--parallel", "257"), "--parallel", "257", "256")
         self.assert_refused(self.serve_refused("--threads", "few"), "--threads", "few")
         self.assert_refused(self.serve_refused("--engine", "lama"), "engine", "lama")
         self.assert_refused(self.serve_refused("--engine", "scripted:speed=1"), "engine", "speed")
+        self.assert_refused(self.serve_refused("--engine", "scripted", "--allowed-origin",
+                                               "app.example"), "allowed_origins", "no scheme")
 
     def test_model_file(self):
         missing = self.path("missing.gguf")
@@ -96,6 +106,16 @@ class Refusals(Directory):
         first = self.write("big-00001-of-00002.gguf", gguf_of_many_parts())
         self.assert_refused(self.serve_refused("--model", first), "big-00002-of-00002.gguf")
         self.assertFalse(os.path.exists(self.path("data")))
+
+    def test_variables_that_mean_nothing_are_warned_about(self):
+        result = self.serve_refused("--engine", "lama", environment={
+            "SEEDANCE_PORT": "9000", "SEEDANCE_MODEL": "x", "SEEDANCE_SERVICE_HOST": "10.0.0.1"})
+        self.assertEqual(result.returncode, 2)
+        warnings = sorted(result.stderr.splitlines())
+        self.assertEqual(len(warnings), 3, warnings)
+        self.assertIn("engine", warnings[0])
+        self.assertIn("warning: SEEDANCE_MODEL means nothing", warnings[1])
+        self.assertIn("did you mean SEEDANCE_WEBSOCKET_PORT?", warnings[2])
 
     def test_settings_file(self):
         typo = self.write("typo.yaml", "# ours\nwebsocket_prot: 1\n")

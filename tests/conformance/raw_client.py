@@ -33,9 +33,10 @@ class Server:
         self.home = tempfile.mkdtemp(prefix="seedance-conformance-")
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("SEEDANCE_")}
+        echo = () if "--debug-echo" in flags else ("--debug-echo",)
         self.process = subprocess.Popen(
             [BINARY, "serve", "--no-supervisor", "--port", "0", "--data-dir", self.home, "--json",
-             "--engine", f"scripted:{script}", "--debug-echo", *flags],
+             "--engine", f"scripted:{script}", *echo, *flags],
             stdout=subprocess.PIPE, text=True, env=environment)
         ready = self.process.stdout.readline()
         if not ready:

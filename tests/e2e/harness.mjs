@@ -72,7 +72,8 @@ export class Server {
     const server = new Server();
     server.home = mkdtempSync(join(tmpdir(), 'seedance-e2e-'));
     const address = port === null ? [] : ['--port', port];
-    const args = ['serve', ...address, '--data-dir', server.home, '--json', ...flags];
+    const home = flags.includes('--data-dir') ? [] : ['--data-dir', server.home];
+    const args = ['serve', ...address, ...home, '--json', ...flags];
     server.process = spawn(command[0], [...command.slice(1), ...args],
       { stdio: ['ignore', 'pipe', 'pipe', ...stdio], cwd });
     server.out = new Lines(server.process.stdout);
