@@ -59,6 +59,11 @@ constexpr std::array kKeys{
         "How the memory of these tokens is kept: f16, or q8_0 or q4_0, which take half and a "
         "quarter",
         &S::kv_type},
+    Key{"share_prefixes", "--share-prefixes", kModel,
+        "true = what was computed of a prompt's beginning serves all tenants, who can tell from "
+        "the "
+        "time it takes that somebody had asked the same; false = its own tenant only",
+        &S::share_prefixes},
 
     Key{"host", "--host", kNetwork,
         "Address to listen on; 0.0.0.0 = all (then set keys_file and allowed_hosts)", &S::host},

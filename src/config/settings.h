@@ -23,6 +23,7 @@ struct Settings {
   std::int64_t step_target_ms = 80;
   std::int64_t kv_tokens = 0;
   std::string kv_type = "f16";
+  bool share_prefixes = false;
 
   std::string host = "127.0.0.1";
   std::int64_t websocket_port = 8080;

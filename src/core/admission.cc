@@ -396,12 +396,16 @@ void Core::start(Stream& stream, TimePoint) {
   for (Offset at{0}; at < stream.log->appended(); at = at + 1) {
     committed.push_back(stream.log->token(at));
   }
-  hold(EngineCommand{stream.model->index, engine::Job{.id = {stream.number},
-                                                      .gen = stream.gen,
-                                                      .prompt = stream.prompt,
-                                                      .committed = std::move(committed),
-                                                      .tokens_max = stream.tokens_max,
-                                                      .sampling = stream.request.sampling}});
+  hold(EngineCommand{
+      stream.model->index,
+      engine::Job{
+          .id = {stream.number},
+          .gen = stream.gen,
+          .prompt = stream.prompt,
+          .committed = std::move(committed),
+          .scope = limits_.share_prefixes ? 0 : std::hash<std::string>{}(stream.principal.tenant),
+          .tokens_max = stream.tokens_max,
+          .sampling = stream.request.sampling}});
 }
 
 }  // namespace seedance::core

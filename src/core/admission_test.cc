@@ -235,6 +235,25 @@ TEST(Admission, ABurstOfAThousandPassesByDefault) {
   EXPECT_THAT(h.acceptances, SizeIs(1000));
 }
 
+// How fast an answer begins must not tell a tenant what others ask.
+TEST(Admission, TenantsShareWhatWasComputedOfAPromptOnlyWhereAsked) {
+  for (const bool all : {false, true}) {
+    Harness h{{.share_prefixes = all}};
+    h.start();
+    for (const char* const tenant : {"a", "b", "a"}) {
+      h.pass(Submit{.reply_to = {.request = ++h.last},
+                    .principal = {tenant},
+                    .stream = {1, h.last},
+                    .wall = {},
+                    .request = {}});
+      h.prepared();
+    }
+    ASSERT_THAT(h.jobs, SizeIs(3));
+    EXPECT_EQ(h.jobs[0].scope, h.jobs[2].scope);
+    EXPECT_EQ(h.jobs[0].scope == h.jobs[1].scope, all);
+  }
+}
+
 TEST(Admission, ATenantHasSoManyStreamsAndNoMore) {
   Harness h{{.streams_per_tenant_max = 2}};
   h.start();

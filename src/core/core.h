@@ -29,6 +29,7 @@ struct Limits {
   std::uint32_t prepares_max = 1024;
   std::uint64_t prepare_bytes_max = std::uint64_t{64} << 20;
   std::uint32_t streams_per_tenant_max = 0;            // That have not ended; 0 = any number.
+  bool share_prefixes = false;                         // Between tenants (engine::Job::scope).
   Duration queue_wait_max = std::chrono::seconds{60};  // Deadline of a request that names none.
   Duration orphan_ttl = std::chrono::seconds{10};      // Without readers, if none can come back.
   Duration detach_ttl = std::chrono::seconds{300};     // Without readers, if one can.

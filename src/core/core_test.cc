@@ -53,6 +53,17 @@ TEST(Core, TimesEachPhase) {
   EXPECT_EQ(timing.decode, milliseconds{7});
 }
 
+TEST(Core, TellsWhatOfThePromptWasComputedBefore) {
+  Harness h;
+  h.start();
+  h.run();
+  h.step({{.job = h.jobs[0].id, .gen = h.jobs[0].gen, .token = letter('a'), .reused = 2}});
+  h.step({{.job = h.jobs[0].id, .gen = h.jobs[0].gen, .token = letter('b'), .reused = 3}});
+  h.end(h.jobs[0]);
+  EXPECT_EQ(h.terminal().usage.cached_tokens, 2U);
+  EXPECT_EQ(h.core.stats().tokens_cached.value(), 2U);
+}
+
 TEST(Core, HashesTheWholeText) {
   Harness h;
   h.start();

@@ -116,6 +116,7 @@ Job get_job(FieldReader& in) {
   job.gen.value = in.get<std::uint32_t>();
   job.prompt = get_tokens(in);
   job.committed = get_tokens(in);
+  job.scope = in.get<std::uint64_t>();
   job.tokens_max = in.get<std::uint32_t>();
   job.sampling = get_sampling(in);
   return job;
@@ -143,6 +144,7 @@ struct CommandWriter {
     out.put(job.gen.value);
     put_tokens(out, job.prompt);
     put_tokens(out, job.committed);
+    out.put(job.scope);
     out.put(job.tokens_max);
     put_sampling(out, job.sampling);
   }

@@ -52,6 +52,9 @@ struct Job {
   Generation gen;
   std::vector<TokenId> prompt;          // Never empty.
   std::vector<TokenId> committed = {};  // Generated before, to be continued.
+  // What was computed of a prompt is used for others of the same scope only: how long theirs
+  // take would tell them what others ask.
+  std::uint64_t scope = 0;
   std::uint32_t tokens_max = 0;         // Of the stream: committed ones count.
   Sampling sampling = {};
 

@@ -64,7 +64,7 @@ void Runner::on(engine::Job job) {
       key,
       Running{.tokens_max = prompt_tokens + job.tokens_max,
               .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
-  if (added) planner_.add(key, std::move(tokens));
+  if (added) planner_.add(key, std::move(tokens), job.scope);
 }
 
 void Runner::on(engine::Cancel cancel) {

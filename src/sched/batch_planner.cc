@@ -26,9 +26,10 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
                  "every sequence can decode in one batch");
 }
 
-void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens) {
+void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
-  waiting_.push_back({.job = job, .arrival = arrivals_++, .tokens = std::move(tokens)});
+  waiting_.push_back(
+      {.job = job, .arrival = arrivals_++, .tokens = std::move(tokens), .scope = scope});
 }
 
 bool BatchPlanner::cancel(JobKey job) {
@@ -74,8 +75,9 @@ std::uint32_t BatchPlanner::prompt_room() const {
     if (decoding++ == 0) first = slot;
     end = slot + 1;
   }
-  return std::min(limits_.batch_tokens_max - (limits_.gap_max > 0 ? end - first : decoding),
-                  budget_.tokens(decoding));
+  return std::min(
+      limits_.batch_tokens_max - (limits_.gap_max > 0 ? end - first : decoding),
+      budget_.tokens(decoding, static_cast<std::uint32_t>(running_ + waiting_.size()) - decoding));
 }
 
 // Gives free slots to those who wait, as long as this batch has room for a token of each and
@@ -83,12 +85,12 @@ std::uint32_t BatchPlanner::prompt_room() const {
 void BatchPlanner::admit(std::uint32_t room) {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     if (hold_ || room == 0 || running_ == jobs_.size()) return;
-    if (slots_.comes_soon(next->tokens)) {
+    if (slots_.comes_soon(next->tokens, next->scope)) {
       ++next;
       continue;
     }
-    const std::uint32_t slot = slots_.enter(std::move(next->tokens))->value;
-    jobs_[slot] = {.job = next->job, .arrival = next->arrival};
+    const std::uint32_t slot = slots_.enter(std::move(next->tokens), next->scope)->value;
+    jobs_[slot] = {.job = next->job, .arrival = next->arrival, .scope = next->scope};
     next = waiting_.erase(next);
     ++running_;
     room -= std::min(room, 1 + (slots_.reused({slot}) / kCopiedPerComputed));
@@ -207,8 +209,10 @@ bool BatchPlanner::on_no_room() {
   const auto age = [](const auto& job) { return job ? job->arrival + 1 : 0; };
   const auto newest = std::ranges::max_element(jobs_, {}, age);
   const auto slot = static_cast<std::uint32_t>(newest - jobs_.begin());
-  waiting_.push_front(
-      {.job = (*newest)->job, .arrival = (*newest)->arrival, .tokens = slots_.clear({slot})});
+  waiting_.push_front({.job = (*newest)->job,
+                       .arrival = (*newest)->arrival,
+                       .tokens = slots_.clear({slot}),
+                       .scope = (*newest)->scope});
   leave(slot);
   hold_ = true;
   return true;

@@ -66,8 +66,9 @@ class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
 
-  // `tokens` are known, at least 1. The job waits behind all others.
-  void add(JobKey job, std::vector<TokenId> tokens);
+  // `tokens` are known, at least 1. The job waits behind all others. Prefixes are shared
+  // within a scope.
+  void add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope = 0);
 
   // Whether it was there, in whatever state.
   bool cancel(JobKey job);
@@ -101,10 +102,12 @@ class BatchPlanner {
     JobKey job;
     std::uint64_t arrival = 0;
     std::vector<TokenId> tokens = {};
+    std::uint64_t scope = 0;
   };
   struct Running {
     JobKey job;
     std::uint64_t arrival = 0;
+    std::uint64_t scope = 0;
     std::uint32_t planned = 0;  // Of what is pending, meant for this batch.
     std::uint32_t placed = 0;   // Of these, in parts_.
   };

@@ -18,11 +18,11 @@ KvSlots::KvSlots(KvLimits limits) : limits_(limits), contents_(limits.count) {
   SEEDANCE_CHECK(limits.count > 0, "there is a slot");
 }
 
-std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens) {
+std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t scope) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
   const auto slot = limits_.dense ? lowest_unused() : least_wanted();
   if (!slot) return std::nullopt;
-  const Prefix prefix = longest(tokens);
+  const Prefix prefix = longest(tokens, scope);
   const bool in_place = prefix.slot == *slot;
   save(*slot, in_place ? prefix.tokens : 0, prefix.slot);
   hold(*slot, prefix.tokens > 0 ? prefix.slot : *slot, prefix.tokens);
@@ -31,6 +31,7 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens) {
     if (from.computed == prefix.tokens) hold(prefix.slot, prefix.slot, 0);  // All is in both.
   }
   at(*slot) = {.tokens = std::move(tokens),
+               .scope = scope,
                .computed = prefix.tokens,
                .reused = prefix.tokens,
                .used_at = ++uses_,
@@ -38,11 +39,11 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens) {
   return slot;
 }
 
-bool KvSlots::comes_soon(std::span<const TokenId> tokens) const {
+bool KvSlots::comes_soon(std::span<const TokenId> tokens, std::uint64_t scope) const {
   if (limits_.reuse_min == 0) return false;
-  const std::uint32_t here = longest(tokens).tokens;
+  const std::uint32_t here = longest(tokens, scope).tokens;
   return std::ranges::any_of(contents_, [&](const Content& content) {
-    if (!content.used) return false;
+    if (!content.used || content.scope != scope) return false;
     const std::uint32_t soon = common_prefix(tokens.first(tokens.size() - 1), content.tokens);
     return soon > content.computed && soon >= here + limits_.reuse_min;
   });
@@ -89,14 +90,14 @@ std::vector<KvChange> KvSlots::take_changes() {
 }
 
 // Whole prompts are not given: the last token's logits are wanted.
-KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens) const {
+KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, std::uint64_t scope) const {
   Prefix best;
   if (limits_.reuse_min == 0) return best;
   for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
     const Content& content = contents_[slot];
     const std::uint32_t most =
         std::min(content.computed, static_cast<std::uint32_t>(tokens.size()) - 1);
-    if (most < limits_.reuse_min || most <= best.tokens) continue;
+    if (content.scope != scope || most < limits_.reuse_min || most <= best.tokens) continue;
     const std::uint32_t count = common_prefix(tokens.first(most), content.tokens);
     if (count >= limits_.reuse_min && count > best.tokens) best = {{slot}, count};
   }

@@ -51,12 +51,12 @@ class KvSlots {
   explicit KvSlots(KvLimits limits);
 
   // A slot for a sequence of these tokens, at least 1; nothing when all are used. At least
-  // its last token is left to be computed.
-  std::optional<Slot> enter(std::vector<TokenId> tokens);
+  // its last token is left to be computed. Only what has the same scope is used again.
+  std::optional<Slot> enter(std::vector<TokenId> tokens, std::uint64_t scope = 0);
 
   // Whether more of the tokens' prefix is about to be computed for a sequence than lies
   // anywhere now: enough that waiting for it saves work.
-  bool comes_soon(std::span<const TokenId> tokens) const;
+  bool comes_soon(std::span<const TokenId> tokens, std::uint64_t scope = 0) const;
 
   void append(Slot slot, TokenId token);  // One more is known.
   void on_computed(Slot slot, std::uint32_t tokens);
@@ -79,6 +79,7 @@ class KvSlots {
  private:
   struct Content {
     std::vector<TokenId> tokens = {};
+    std::uint64_t scope = 0;
     std::uint32_t computed = 0;
     std::uint32_t reused = 0;
     std::uint64_t used_at = 0;
@@ -91,7 +92,7 @@ class KvSlots {
 
   Content& at(Slot slot) { return contents_[slot.value]; }
   const Content& at(Slot slot) const { return contents_[slot.value]; }
-  Prefix longest(std::span<const TokenId> tokens) const;
+  Prefix longest(std::span<const TokenId> tokens, std::uint64_t scope) const;
   std::optional<Slot> lowest_unused() const;
   std::optional<Slot> empty() const;
   std::optional<Slot> oldest() const;

@@ -106,6 +106,17 @@ TEST(KvSlots, KnowsWhatComesSoon) {
   EXPECT_FALSE(slots.comes_soon(tokens(20)));
 }
 
+// How fast an answer begins must not tell what somebody else has asked.
+TEST(KvSlots, SharesNothingBetweenScopes) {
+  KvSlots slots{kThree};
+  const auto slot = slots.enter(tokens(20), 7);
+  EXPECT_TRUE(slots.comes_soon(tokens(20), 7));
+  EXPECT_FALSE(slots.comes_soon(tokens(20), 8));
+  slots.on_computed(*slot, 20);
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), 8)), 0);
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), 7)), 19);
+}
+
 TEST(KvSlots, ForgetsWhatIsShorterThanACopyIsWorth) {
   KvSlots slots{kThree};
   slots.leave(enter(slots, tokens(3)));

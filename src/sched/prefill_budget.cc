@@ -20,14 +20,17 @@ double ns(Duration duration) {
 
 }  // namespace
 
-std::uint32_t PrefillBudget::tokens(std::uint32_t decoding) const {
-  constexpr double kAll = std::numeric_limits<std::uint32_t>::max();
-  if (token_ns_ == 0) return std::numeric_limits<std::uint32_t>::max();
+// Where more wait than decode, so many times as much of a step is theirs.
+std::uint32_t PrefillBudget::tokens(std::uint32_t decoding, std::uint32_t waiting) const {
+  constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
+  if (token_ns_ == 0) return kAll;
   const double decode = decode_ns(decoding);
-  const double step = decoding == 0 ? ns(limits_.step_max)
-                                    : std::max(ns(limits_.step_target), limits_.stretch * decode);
-  const double tokens = std::min((step - decode) / token_ns_, kAll);
-  return std::max(limits_.tokens_min, static_cast<std::uint32_t>(std::max(tokens, 0.0)));
+  const double fair = std::max(ns(limits_.step_target), limits_.stretch * decode);
+  const double share = waiting > decoding ? waiting / std::max(decoding, 1U) : 1;
+  const double most = std::max(ns(limits_.step_max), fair);
+  const double step = decoding == 0 ? most : std::min(fair * share, most);
+  const double tokens = std::clamp((step - decode) / token_ns_, 0.0, double{kAll});
+  return std::max(limits_.tokens_min, static_cast<std::uint32_t>(tokens));
 }
 
 void PrefillBudget::on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took) {

@@ -14,7 +14,7 @@ struct PrefillLimits {
   Duration step_target = std::chrono::milliseconds{80};
   // Where their own tokens take long: so many times what these alone take. More than 1.
   double stretch = 1.5;
-  // How long one may take while none does: a cancel waits for it.
+  // How long one may take while none does, or fewer than wait: a cancel waits for it.
   Duration step_max = std::chrono::milliseconds{500};
   std::uint32_t tokens_min = 16;  // So that every prompt comes to its end.
 };
@@ -26,9 +26,9 @@ class PrefillBudget {
  public:
   explicit PrefillBudget(PrefillLimits limits) : limits_(limits) {}
 
-  // Prompt tokens that the next step may compute beside so many sequences that decode.
-  // All that there are, as long as nothing is known.
-  std::uint32_t tokens(std::uint32_t decoding) const;
+  // Prompt tokens that the next step may compute beside so many sequences that decode, while
+  // so many wait for their first token. All that there are, as long as nothing is known.
+  std::uint32_t tokens(std::uint32_t decoding, std::uint32_t waiting = 1) const;
 
   void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);
 

@@ -51,6 +51,15 @@ TEST(PrefillBudget, LetsEveryPromptComeToItsEnd) {
   EXPECT_EQ(budget.tokens(5), 16);
 }
 
+TEST(PrefillBudget, GivesMoreToThoseWhoWaitWhereTheyAreMore) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  run(budget, 10, 0);
+  EXPECT_EQ(budget.tokens(10, 10), 30);
+  EXPECT_EQ(budget.tokens(10, 30), 130);
+  EXPECT_EQ(budget.tokens(10, 900), 380);  // Up to what a step may take at all.
+}
+
 // What the steps with both take is found out, too.
 TEST(PrefillBudget, LearnsFromMixedSteps) {
   PrefillBudget budget{kLimits};
