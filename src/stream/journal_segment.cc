@@ -48,7 +48,9 @@ Result<SegmentHeader> decode_segment_header(Bytes bytes) {
     return fail(Errc::corrupt, "the checksum of a segment's header is wrong");
   }
   if (field(kVersionAt) != kVersion) {
-    return fail(Errc::corrupt, fmt::format("a journal of version {}; this program reads version {}",
+    return fail(Errc::corrupt, fmt::format("a journal of version {}, and this program reads "
+                                           "version {}: read it with the program that "
+                                           "wrote it, or move its directory away",
                                            field(kVersionAt), kVersion));
   }
   const auto synced = std::to_integer<std::uint8_t>(bytes[kSyncedAt]);
