@@ -352,6 +352,24 @@ TEST_F(RunnerTest, RequeuesTheNewestWhenSharedMemoryIsFull) {
   EXPECT_EQ(outcome(0).steps.back() - outcome(0).steps.front(), 59);  // The oldest never waits.
 }
 
+// Room for about sixteen of 64 jobs, of all lengths.
+TEST_F(RunnerTest, FinishesAllOfMoreJobsThanThereIsRoomFor) {
+  load({.context_tokens = 256, .sequences_max = 64, .shared_tokens = 16 * 80});
+  LoneModel lone;
+  Prng random{3};
+  std::map<std::uint64_t, Job> jobs;
+  for (std::uint64_t id = 0; id < 64; ++id) {
+    const auto prompt = random_prompt(id, 1 + random.below(100));
+    jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(100)));
+    start(jobs[id]);
+  }
+  run();
+  for (const auto& [id, job] : jobs) {
+    EXPECT_EQ(outcome(id).end, JobEnd::length) << id;
+    EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens), kEpsilon) << id;
+  }
+}
+
 TEST_F(RunnerTest, UsesAllOfSharedMemoryForOne) {
   load({.context_tokens = 4096, .sequences_max = 8, .shared_tokens = 256});
   EXPECT_EQ(model_->context_tokens(), 256);

@@ -23,7 +23,7 @@ double ns(Duration duration) {
 // Where more wait than decode, so many times as much of a step is theirs.
 std::uint32_t PrefillBudget::tokens(std::uint32_t decoding, std::uint32_t waiting) const {
   constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
-  if (token_ns_ == 0) return kAll;
+  if (token_ns_ == 0) return limits_.tokens_first;
   const double decode = decode_ns(decoding);
   const double fair = std::max(ns(limits_.step_target), limits_.stretch * decode);
   const double share = waiting > decoding ? waiting / std::max(decoding, 1U) : 1;

@@ -16,7 +16,8 @@ struct PrefillLimits {
   double stretch = 1.5;
   // How long one may take while none does, or fewer than wait: a cancel waits for it.
   Duration step_max = std::chrono::milliseconds{500};
-  std::uint32_t tokens_min = 16;  // So that every prompt comes to its end.
+  std::uint32_t tokens_min = 16;     // So that every prompt comes to its end.
+  std::uint32_t tokens_first = 512;  // As long as nothing is known.
 };
 
 // Learns from the steps what a token of a prompt costs, and what decoding does for each
@@ -27,7 +28,7 @@ class PrefillBudget {
   explicit PrefillBudget(PrefillLimits limits) : limits_(limits) {}
 
   // Prompt tokens that the next step may compute beside so many sequences that decode, while
-  // so many wait for their first token. All that there are, as long as nothing is known.
+  // so many wait for their first token.
   std::uint32_t tokens(std::uint32_t decoding, std::uint32_t waiting = 1) const;
 
   void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);

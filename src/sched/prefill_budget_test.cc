@@ -2,14 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 namespace seedance::sched {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
 constexpr PrefillLimits kLimits{.step_target = milliseconds{50},
                                 .stretch = 1.5,
                                 .step_max = milliseconds{400},
@@ -20,8 +17,8 @@ void run(PrefillBudget& budget, std::uint32_t decoding, std::uint32_t prompt_tok
   budget.on_step(decoding, prompt_tokens, milliseconds{(2 * decoding) + prompt_tokens});
 }
 
-TEST(PrefillBudget, KnowsNoLimitBeforeItKnowsAStep) {
-  EXPECT_EQ(PrefillBudget{kLimits}.tokens(9), kAll);
+TEST(PrefillBudget, BeginsWithAGuess) {
+  EXPECT_EQ(PrefillBudget{kLimits}.tokens(9), 512);
 }
 
 TEST(PrefillBudget, FillsAStepToItsTarget) {
