@@ -23,12 +23,12 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t sc
   const auto slot = limits_.dense ? lowest_unused() : least_wanted();
   if (!slot) return std::nullopt;
   const Prefix prefix = longest(tokens, scope);
-  const bool in_place = prefix.slot == *slot;
-  save(*slot, in_place ? prefix.tokens : 0, prefix.slot);
-  hold(*slot, prefix.tokens > 0 ? prefix.slot : *slot, prefix.tokens);
-  if (Content& from = at(prefix.slot); prefix.tokens > 0 && !in_place && !from.used) {
-    from.used_at = ++uses_;
-    if (from.computed == prefix.tokens) hold(prefix.slot, prefix.slot, 0);  // All is in both.
+  const Slot from = prefix.tokens > 0 ? prefix.slot : *slot;
+  save(*slot, from == *slot ? prefix.tokens : 0, from);
+  hold(*slot, from, prefix.tokens);
+  if (from != *slot && !at(from).used) {
+    at(from).used_at = ++uses_;
+    if (at(from).computed == prefix.tokens) hold(from, from, 0);  // All of it is in both.
   }
   at(*slot) = {.tokens = std::move(tokens),
                .scope = scope,

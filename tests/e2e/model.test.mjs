@@ -42,6 +42,26 @@ for (const model of models) describe(basename(model), () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
+  test('the next turn of a conversation is computed from where it is new', async () => {
+    const client = await server.connect();
+    const ask = async (id, prompt) => {
+      const { chunks, done } = await client.infer({
+        id, prompt, max_tokens: 20, temperature: 0, ignore_eos: true, with: ['tokens'],
+      });
+      return [chunks.flatMap((chunk) => chunk.tokens), done.usage.prompt_tokens_details.cached_tokens];
+    };
+    const first = Array.from({ length: 50 }, (_, k) => 262 + (k * 17) % 240);
+    const [answer, before] = await ask('first', first);
+    assert.equal(before, 0);
+    const second = [...first, ...answer, 300, 301];
+    const [next, cached] = await ask('second', second);
+    assert.equal(cached, first.length + answer.length - 1);  // Its last token was never computed.
+    assert.ok(regrets(model, [[second, next]])[0] < 0.05);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    assert.match(metrics, new RegExp(`^seedance_prompt_tokens_cached_total ${cached}$`, 'm'));
+    await client.close();
+  });
+
   test('a seed reproduces a sampled answer', async () => {
     const client = await server.connect();
     const ask = (id, seed) => client.infer({ id, prompt: 'The cat', max_tokens: 24, temperature: 1, seed });
