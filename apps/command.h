@@ -28,6 +28,7 @@ struct Command {
 Command add_serve(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_chat(CLI::App& parent);
+Command add_fit(CLI::App& parent);
 Command add_init(CLI::App& parent);
 Command add_journal(CLI::App& parent);
 Command add_keys(CLI::App& parent);

@@ -33,9 +33,9 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   let_options_repeat(app);
-  const std::array commands{add_serve(app),   add_chat(app),    add_bench(app),
-                            add_init(app),    add_journal(app), add_keys(app),
-                            add_version(app), add_worker(app),  add_vocabulary(app)};
+  const std::array commands{add_serve(app),  add_chat(app),      add_bench(app), add_init(app),
+                            add_fit(app),    add_journal(app),   add_keys(app),  add_version(app),
+                            add_worker(app), add_vocabulary(app)};
   const std::string_view name = argc > 1 ? argv[1] : "-";
   if (!name.starts_with('-') && std::ranges::none_of(commands, [&](const Command& command) {
         return command.app->get_name() == name;

@@ -6,17 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
-#include <thread>
 
 #include "base/time.h"
+#include "llama/context_plan.h"
 #include "llama/model_file.h"
 
 namespace seedance::llama {
 namespace {
-
-constexpr std::uint32_t kContextDefaultMax = 4096;
-constexpr std::uint32_t kSequencesDefault = 64;
 
 // How long ggml's own compute threads spin for the next graph before they sleep,
 // in units of 131,072 pauses: about 2 ms, so that they stay awake between two
@@ -30,14 +26,6 @@ double ms_since(std::chrono::steady_clock::time_point begin) {
 
 std::string because(const std::string& reasons) {
   return reasons.empty() ? "" : ": " + reasons;
-}
-
-Result<ggml_type> kv_type(std::string_view name) {
-  for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0}) {
-    if (name == ggml_type_name(type)) return type;
-  }
-  return fail(Errc::invalid,
-              fmt::format("kv_type \"{}\" is unknown; give f16, q8_0 or q4_0", name));
 }
 
 double gib(std::uint64_t bytes) {
@@ -134,60 +122,26 @@ bool Model::ends(TokenId token) const {
   return std::ranges::binary_search(end_tokens_, token);
 }
 
-Result<llama_context_params> Model::size(const WorkerOptions& options) {
-  const auto train = static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_)));
-  context_tokens_ =
-      options.context_tokens > 0 ? options.context_tokens : std::min(train, kContextDefaultMax);
-  sequences_max_ = options.sequences_max > 0 ? options.sequences_max : kSequencesDefault;
-  shares_memory_ = options.shared_tokens > 0;
-  if (shares_memory_) context_tokens_ = std::min(context_tokens_, options.shared_tokens);
-  if (sequences_max_ > kSequencesMax) {
-    return fail(Errc::invalid,
-                fmt::format("{} sequences at a time are asked for, at most {} can be",
-                            sequences_max_, kSequencesMax));
-  }
-  const std::uint64_t tokens =
-      shares_memory_ ? options.shared_tokens : std::uint64_t{context_tokens_} * sequences_max_;
-  if (tokens > std::numeric_limits<std::int32_t>::max()) {
-    return fail(Errc::invalid,
-                fmt::format("{} sequences of {} tokens are more than llama.cpp can keep",
-                            sequences_max_, context_tokens_));
-  }
-  llama_context_params parameters = llama_context_default_params();
-  parameters.n_ctx = static_cast<std::uint32_t>(tokens);
-  parameters.n_seq_max = sequences_max_;
-  parameters.n_batch = std::max(options.batch_tokens_max, sequences_max_);
-  parameters.n_ubatch = std::max(options.ubatch_tokens_max, 1U);
-  parameters.n_outputs_max = sequences_max_;  // One row of logits for each, however many tokens.
-  parameters.kv_unified = shares_memory_;
-  const auto type = kv_type(options.kv_type);
-  if (!type) return std::unexpected(type.error());
-  parameters.type_k = parameters.type_v = *type;
-  // llama.cpp reads quantized values only in its flash attention.
-  if (*type != GGML_TYPE_F16) parameters.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  parameters.swa_full = false;
-  parameters.no_perf = true;
-  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-  parameters.n_threads = options.threads > 0 ? options.threads : cores;
-  parameters.n_threads_batch = parameters.n_threads;
-  return parameters;
-}
-
 Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
                                  std::uint64_t available) {
-  const auto parameters = size(options);
-  if (!parameters) return std::unexpected(parameters.error());
-  if (const auto fits = check_memory(options.model_path, *parameters, available); !fits) {
+  const auto plan = plan_context(
+      options, static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_))));
+  if (!plan) return std::unexpected(plan.error());
+  const llama_context_params& parameters = plan->parameters;
+  context_tokens_ = plan->context_tokens;
+  sequences_max_ = plan->sequences;
+  shares_memory_ = parameters.kv_unified;
+  if (const auto fits = check_memory(options.model_path, parameters, available); !fits) {
     return std::unexpected(fits.error());
   }
   log.take();
-  context_ = llama_init_from_model(model_, *parameters);
+  context_ = llama_init_from_model(model_, parameters);
   if (context_ == nullptr) {
     return fail(Errc::overloaded,
                 fmt::format("no memory can be set up for {} sequences of {} tokens{}",
                             sequences_max_, context_tokens_, because(log.take())));
   }
-  ggml_threadpool_params threads = ggml_threadpool_params_default(parameters->n_threads);
+  ggml_threadpool_params threads = ggml_threadpool_params_default(parameters.n_threads);
   threads.poll = kPoll;
   threads_ = ggml_threadpool_new(&threads);
   llama_attach_threadpool(context_, threads_, threads_);

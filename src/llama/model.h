@@ -58,7 +58,6 @@ class Model {
   Result<void> open(const WorkerOptions& options, LogCapture& log,
                     const std::function<void(float)>& progress);
   Result<void> check_kind(const std::string& path) const;
-  Result<llama_context_params> size(const WorkerOptions& options);
   Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
   Result<void> check_memory(const std::string& path, const llama_context_params& parameters,
                             std::uint64_t available);

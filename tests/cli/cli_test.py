@@ -184,6 +184,35 @@ class Init(Directory):
         self.assertEqual(run("init", "--force", cwd=self.directory).returncode, 0)
 
 
+class Fit(Directory):
+    def fit(self, *arguments):
+        return run("fit", *arguments)
+
+    def test_says_what_a_model_takes(self):
+        result = self.fit(MODEL, "--ctx-size", "512")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for words in ("64 streams of 512 tokens", "weights", "it fits"):
+            self.assertIn(words, result.stdout)
+        self.assertIn("demo.gguf: 64 streams", self.fit().stdout)
+
+    def test_says_so_in_json_and_where_it_does_not_fit(self):
+        wanted = ("--json", "--ctx-size", "2048", "--parallel", "256", MODEL)
+        roomy = json.loads(self.fit(*wanted, "--memory", "1000000").stdout)
+        self.assertEqual((roomy["fits"], roomy["streams"]), (True, 256))
+        result = self.fit(*wanted, "--memory", "100")
+        self.assertEqual(result.returncode, 1)
+        tight = json.loads(result.stdout)
+        self.assertFalse(tight["fits"])
+        self.assertLess(tight["streams_max"], 256)
+        self.assertEqual(tight["devices"][0]["weights_bytes"], roomy["devices"][0]["weights_bytes"])
+
+    def test_refuses_what_it_cannot_lay_out(self):
+        for arguments, word in ((["/no/such.gguf"], "/no/such.gguf"),
+                                ([MODEL, "--kv-type", "f15"], "f15"),
+                                ([MODEL, "--parallel", "0"], "--parallel")):
+            self.assert_refused(self.fit(*arguments), word)
+
+
 class Version(unittest.TestCase):
     def test_names_both_versions(self):
         self.assertRegex(run("version").stdout, r"^seedance \d+\.\d+\.\d+\nllama.cpp \S+")
@@ -192,7 +221,7 @@ class Version(unittest.TestCase):
 
     def test_help_ends_well(self):
         for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
-                          ["bench", "--help"],
+                          ["bench", "--help"], ["fit", "--help"],
                           ["journal", "--help"], ["journal", "verify", "--help"],
                           ["keys", "--help"], ["keys", "add", "--help"]):
             result = run(*arguments)

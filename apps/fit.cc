@@ -1,0 +1,120 @@
+// seedance fit: how much memory a model takes, and how many streams fit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <memory>
+#include <string>
+
+#include "apps/command.h"
+#include "apps/demo_model.h"
+#include "apps/settings_file.h"
+#include "llama/memory_fit.h"
+#include "llama/system_memory.h"
+
+namespace seedance::apps {
+namespace {
+
+namespace json = boost::json;
+
+struct Options {
+  llama::WorkerOptions worker;
+  std::uint64_t memory = 0;
+  bool as_json = false;
+};
+
+std::string size(std::uint64_t bytes) {
+  constexpr double kMib = 1U << 20U;
+  const double mib = static_cast<double>(bytes) / kMib;
+  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024);
+}
+
+std::string text_of(const llama::MemoryFit& fit, const std::string& model) {
+  std::string out =
+      fmt::format("{}: {} streams of {} tokens\n", model, fit.streams, fit.context_tokens);
+  for (const llama::DeviceFit& device : fit.devices) {
+    out += fmt::format("{}\n", device.name);
+    out += fmt::format("  weights          {:>12}\n", size(device.weights));
+    out += fmt::format("  the streams      {:>12}\n", size(device.streams));
+    out += fmt::format("  a step           {:>12}\n", size(device.compute));
+    out += fmt::format("  together         {:>12} of {} available\n", size(device.together()),
+                       size(device.available));
+  }
+  out += fmt::format("a token takes {:.1f} KiB, a stream of {} tokens {}\n",
+                     fit.bytes_per_token() / 1024, fit.context_tokens,
+                     size(static_cast<std::uint64_t>(fit.bytes_per_token() * fit.context_tokens)));
+  return out + fmt::format("{}; {} streams of {} tokens would (at most {} run at a time)\n",
+                           fit.fits() ? "it fits" : "it does not fit",
+                           fit.streams_max(fit.context_tokens), fit.context_tokens,
+                           llama::kSequencesMax);
+}
+
+std::string json_of(const llama::MemoryFit& fit, const std::string& model) {
+  json::array devices;
+  for (const llama::DeviceFit& device : fit.devices) {
+    devices.push_back({{"name", device.name},
+                       {"weights_bytes", device.weights},
+                       {"streams_bytes", device.streams},
+                       {"step_bytes", device.compute},
+                       {"available_bytes", device.available}});
+  }
+  return json::serialize(json::value{{"model", model},
+                                     {"streams", fit.streams},
+                                     {"context_tokens", fit.context_tokens},
+                                     {"devices", devices},
+                                     {"bytes_per_token", fit.bytes_per_token()},
+                                     {"fits", fit.fits()},
+                                     {"streams_max", fit.streams_max(fit.context_tokens)}}) +
+         "\n";
+}
+
+int run(Options options) {
+  std::string& model = options.worker.model_path;
+  if (model.empty()) {
+    auto demo = find_demo_model(demo_model_places(binary_directory(), ""));
+    if (!demo) return complain(kUsage, demo.error().detail);
+    model = *std::move(demo);
+  }
+  llama::LogCapture log;
+  const std::uint64_t available =
+      options.memory > 0 ? options.memory << 20U : llama::available_memory();
+  const auto fit = llama::fit_memory(options.worker, log, available);
+  if (!fit) return complain(kUsage, fit.error().detail);
+  say(stdout, options.as_json ? json_of(*fit, model) : text_of(*fit, model));
+  return fit->fits() ? kDone : kFailed;
+}
+
+}  // namespace
+
+Command add_fit(CLI::App& parent) {
+  auto options = std::make_shared<Options>();  // Shared: the parser fills what `run` reads.
+  CLI::App* app =
+      parent.add_subcommand("fit", "How much memory a model takes, and how many streams fit");
+  llama::WorkerOptions& worker = options->worker;
+  worker.sequences_max = 64;
+  app->add_option("MODEL", worker.model_path, "GGUF file; without one, the demo model");
+  app->add_option("--ctx-size", worker.context_tokens,
+                  "Tokens of a stream; 0 = what the model was trained for, at most 4096")
+      ->check(CLI::Range(0, 16'777'216))
+      ->capture_default_str();
+  app->add_option("--parallel", worker.sequences_max, "Streams at the same time")
+      ->check(CLI::Range(1U, llama::kSequencesMax))
+      ->capture_default_str();
+  app->add_option("--kv-tokens", worker.shared_tokens,
+                  "Tokens that all have room for together; 0 = each has its own")
+      ->check(CLI::Range(0, 1'073'741'824))
+      ->capture_default_str();
+  app->add_option("--kv-type", worker.kv_type, "f16, q8_0 or q4_0")->capture_default_str();
+  app->add_option("--gpu-layers", worker.gpu_layers, "Layers to keep on a GPU; -1 = all")
+      ->check(CLI::Range(-1, 10'000))
+      ->capture_default_str();
+  app->add_option("--memory", options->memory,
+                  "MiB that may be taken, in place of what this machine has now")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  app->add_flag("--json", options->as_json, "One JSON object");
+  app->footer("Exit codes: 0 it fits, 1 it does not, 2 wrong flags or file.");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace seedance::apps

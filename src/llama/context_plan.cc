@@ -1,0 +1,64 @@
+#include "llama/context_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <thread>
+
+namespace seedance::llama {
+namespace {
+
+constexpr std::uint32_t kContextDefaultMax = 4096;
+constexpr std::uint32_t kSequencesDefault = 64;
+
+Result<ggml_type> kv_type(std::string_view name) {
+  for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0}) {
+    if (name == ggml_type_name(type)) return type;
+  }
+  return fail(Errc::invalid,
+              fmt::format("kv_type \"{}\" is unknown; give f16, q8_0 or q4_0", name));
+}
+
+}  // namespace
+
+Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens) {
+  std::uint32_t context = options.context_tokens > 0 ? options.context_tokens
+                                                     : std::min(trained_tokens, kContextDefaultMax);
+  const std::uint32_t sequences =
+      options.sequences_max > 0 ? options.sequences_max : kSequencesDefault;
+  const bool shared = options.shared_tokens > 0;
+  if (shared) context = std::min(context, options.shared_tokens);
+  if (sequences > kSequencesMax) {
+    return fail(Errc::invalid,
+                fmt::format("{} sequences at a time are asked for, at most {} can be", sequences,
+                            kSequencesMax));
+  }
+  const std::uint64_t tokens = shared ? options.shared_tokens : std::uint64_t{context} * sequences;
+  if (tokens > std::numeric_limits<std::int32_t>::max()) {
+    return fail(Errc::invalid,
+                fmt::format("{} sequences of {} tokens are more than llama.cpp can keep", sequences,
+                            context));
+  }
+  const auto type = kv_type(options.kv_type);
+  if (!type) return std::unexpected(type.error());
+  llama_context_params parameters = llama_context_default_params();
+  parameters.n_ctx = static_cast<std::uint32_t>(tokens);
+  parameters.n_seq_max = sequences;
+  parameters.n_batch = std::max(options.batch_tokens_max, sequences);
+  parameters.n_ubatch = std::max(options.ubatch_tokens_max, 1U);
+  parameters.n_outputs_max = sequences;  // One row of logits for each, however many tokens.
+  parameters.kv_unified = shared;
+  parameters.type_k = parameters.type_v = *type;
+  // llama.cpp reads quantized values only in its flash attention.
+  if (*type != GGML_TYPE_F16) parameters.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  parameters.swa_full = false;
+  parameters.no_perf = true;
+  const auto cores = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  parameters.n_threads = options.threads > 0 ? options.threads : cores;
+  parameters.n_threads_batch = parameters.n_threads;
+  return ContextPlan{.parameters = parameters, .context_tokens = context, .sequences = sequences};
+}
+
+}  // namespace seedance::llama

@@ -1,0 +1,42 @@
+#include "llama/context_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace seedance::llama {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ContextPlan, TakesWhatTheModelWasMadeForUpTo4096) {
+  const auto small = plan_context({}, 1024);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->context_tokens, 1024U);
+  EXPECT_EQ(small->sequences, 64U);
+  EXPECT_EQ(small->parameters.n_ctx, 64U * 1024);
+  EXPECT_FALSE(small->parameters.kv_unified);
+  EXPECT_EQ(plan_context({}, 131'072)->context_tokens, 4096U);
+  EXPECT_EQ(plan_context({.context_tokens = 8192}, 131'072)->context_tokens, 8192U);
+}
+
+TEST(ContextPlan, SharesItsRoomWhereAsked) {
+  const auto plan = plan_context({.context_tokens = 4096, .shared_tokens = 1000}, 4096);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->context_tokens, 1000U);
+  EXPECT_EQ(plan->parameters.n_ctx, 1000U);
+  EXPECT_TRUE(plan->parameters.kv_unified);
+}
+
+TEST(ContextPlan, RefusesWhatCannotBe) {
+  const auto mistake = [](const WorkerOptions& options) {
+    const auto plan = plan_context(options, 4096);
+    return plan ? std::string{} : plan.error().detail;
+  };
+  EXPECT_THAT(mistake({.sequences_max = 257}), HasSubstr("257 sequences"));
+  EXPECT_THAT(mistake({.context_tokens = 16'777'216, .sequences_max = 256}),
+              HasSubstr("more than llama.cpp can keep"));
+  EXPECT_THAT(mistake({.kv_type = "f15"}), HasSubstr("kv_type"));
+}
+
+}  // namespace
+}  // namespace seedance::llama

@@ -1,0 +1,72 @@
+#include "llama/memory_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "llama/model_file.h"
+#include "llama/test_model.h"
+
+namespace seedance::llama {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kGib = std::uint64_t{1} << 30;
+
+MemoryFit fit(WorkerOptions options, std::uint64_t available = 64 * kGib) {
+  LogCapture log;
+  options.model_path = test_model_path();
+  auto fit = fit_memory(options, log, available);
+  EXPECT_TRUE(fit) << fit.error().detail;
+  return fit.value_or(MemoryFit{});
+}
+
+TEST(MemoryFit, CountsWhatIsAskedFor) {
+  const MemoryFit four = fit({.context_tokens = 512, .sequences_max = 4});
+  const MemoryFit eight = fit({.context_tokens = 512, .sequences_max = 8});
+  ASSERT_EQ(four.devices.size(), 1U);
+  EXPECT_EQ(four.tokens, 4U * 512);
+  EXPECT_EQ(eight.devices[0].streams, 2 * four.devices[0].streams);
+  EXPECT_EQ(eight.devices[0].weights, four.devices[0].weights);
+  EXPECT_GT(four.devices[0].weights, 0U);
+  EXPECT_GT(four.devices[0].compute, 0U);
+  const MemoryFit less = fit({.context_tokens = 512, .sequences_max = 4, .kv_type = "q8_0"});
+  EXPECT_LT(less.bytes_per_token(), four.bytes_per_token());
+}
+
+// The weights are in the file, and little else.
+TEST(MemoryFit, WeightsAreAsLargeAsTheFile) {
+  const auto file = inspect_model_file(test_model_path());
+  ASSERT_TRUE(file);
+  const MemoryFit one = fit({});
+  EXPECT_LE(one.devices[0].weights, file->bytes);
+  EXPECT_GT(one.devices[0].weights, file->bytes / 2);
+}
+
+TEST(MemoryFit, SaysWhetherItFitsAndHowManyWould) {
+  const MemoryFit roomy = fit({.context_tokens = 512, .sequences_max = 4});
+  EXPECT_TRUE(roomy.fits());
+  EXPECT_EQ(roomy.streams_max(512), kSequencesMax);
+  const DeviceFit& device = roomy.devices[0];
+  const MemoryFit exact = fit({.context_tokens = 512, .sequences_max = 4}, device.together());
+  EXPECT_TRUE(exact.fits());
+  EXPECT_EQ(exact.streams_max(512), 4U);
+  EXPECT_EQ(exact.streams_max(1024), 2U);
+  const MemoryFit tight = fit({.context_tokens = 512, .sequences_max = 4}, device.together() - 1);
+  EXPECT_FALSE(tight.fits());
+  EXPECT_EQ(tight.streams_max(512), 3U);
+  EXPECT_EQ(fit({}, device.weights).streams_max(512), 0U);
+}
+
+TEST(MemoryFit, SaysWhatIsWrong) {
+  LogCapture log;
+  const auto none = fit_memory({.model_path = "/no/such.gguf"}, log, kGib);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().detail, HasSubstr("/no/such.gguf"));
+  const auto type = fit_memory({.model_path = test_model_path(), .kv_type = "f15"}, log, kGib);
+  ASSERT_FALSE(type);
+  EXPECT_THAT(type.error().detail, HasSubstr("f15"));
+}
+
+}  // namespace
+}  // namespace seedance::llama
