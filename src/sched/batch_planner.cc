@@ -81,7 +81,7 @@ std::uint32_t BatchPlanner::prompt_room() const {
 }
 
 // Gives free slots to those who wait, as long as this batch has room for a token of each and
-// for what it takes to copy their prefixes.
+// for what it takes to copy their prefixes, and what is in their way.
 void BatchPlanner::admit(std::uint32_t room) {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     if (hold_ || room == 0 || running_ == jobs_.size()) return;
@@ -93,7 +93,7 @@ void BatchPlanner::admit(std::uint32_t room) {
     jobs_[slot] = {.job = next->job, .arrival = next->arrival, .scope = next->scope};
     next = waiting_.erase(next);
     ++running_;
-    room -= std::min(room, 1 + (slots_.reused({slot}) / kCopiedPerComputed));
+    room -= std::min(room, 1 + (slots_.take_copied() / kCopiedPerComputed));
   }
 }
 

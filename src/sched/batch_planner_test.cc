@@ -294,6 +294,18 @@ TEST(BatchPlanner, DropsWhatNobodyUsesBeforeAJobWhenThereIsNoRoom) {
   EXPECT_EQ(planner.running(), 2);
 }
 
+// Copying holds those up who decode, too.
+TEST(BatchPlanner, LetsInNoMoreThanTheirCopiesMayTake) {
+  BatchPlanner planner{{.sequences_max = 8, .batch_tokens_max = 8, .gap_max = 2, .reuse_min = 4}};
+  planner.add(job(0), tokens_of(job(9), 99));
+  while (planner.take_changes(), step(planner).back().begin != 99) {
+  }
+  for (std::uint64_t id = 1; id < 8; ++id) planner.add(job(id), tokens_of(job(9), 99));
+  step(planner);
+  EXPECT_EQ(planner.take_changes().size(), 2);  // Of 98 tokens each: 4 of the 7 that are free.
+  EXPECT_EQ(planner.waiting(), 5);
+}
+
 // What decodes goes on while a prompt is computed bit by bit.
 TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
   using std::chrono::milliseconds;

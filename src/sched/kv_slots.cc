@@ -89,6 +89,10 @@ std::vector<KvChange> KvSlots::take_changes() {
   return std::exchange(changes_, {});
 }
 
+std::uint32_t KvSlots::take_copied() {
+  return std::exchange(copied_, 0);
+}
+
 // Whole prompts are not given: the last token's logits are wanted.
 KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, std::uint64_t scope) const {
   Prefix best;
@@ -149,6 +153,7 @@ void KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
 void KvSlots::hold(Slot slot, Slot from, std::uint32_t tokens) {
   if (slot == from && at(slot).computed == tokens) return;
   changes_.push_back({.slot = slot, .from = from, .tokens = tokens});
+  if (slot != from) copied_ += tokens;
   if (tokens == 0) at(slot) = {};
 }
 

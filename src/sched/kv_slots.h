@@ -75,6 +75,8 @@ class KvSlots {
 
   // What is to be done before the next batch, in this order, since the last call.
   std::vector<KvChange> take_changes();
+  // How many tokens of these changes are copies.
+  std::uint32_t take_copied();
 
  private:
   struct Content {
@@ -104,6 +106,7 @@ class KvSlots {
   std::vector<Content> contents_;
   std::vector<KvChange> changes_;
   std::uint64_t uses_ = 0;
+  std::uint32_t copied_ = 0;
 };
 
 }  // namespace seedance::sched

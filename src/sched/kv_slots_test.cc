@@ -41,11 +41,13 @@ TEST(KvSlots, CopiesThePrefixOfWhoeverHasMost) {
   enter(slots, tokens(6, 5));
   enter(slots, tokens(8, 5, 2));
   slots.take_changes();
+  slots.take_copied();
   const auto slot = slots.enter(tokens(10, 5, 3));
   EXPECT_EQ(slot, Slot{2});
   EXPECT_EQ(slots.computed(*slot), 8);
   EXPECT_EQ(slots.reused(*slot), 8);
   EXPECT_EQ(slots.take_changes(), (Changes{{{2}, {1}, 8}}));
+  EXPECT_EQ(slots.take_copied(), 8);
 }
 
 TEST(KvSlots, LeavesTheLastTokenToBeComputed) {
@@ -68,6 +70,7 @@ TEST(KvSlots, MovesWhatMayBeWantedOutOfTheWay) {
   slots.leave(enter(slots, tokens(0, 9, 1)));
   EXPECT_EQ(enter(slots, tokens(0, 9, 2)), Slot{0});
   EXPECT_EQ(slots.take_changes(), (Changes{{{2}, {0}, 9}, {{0}, {0}, 0}}));
+  EXPECT_EQ(slots.take_copied(), 9);
   EXPECT_EQ(slots.enter(tokens(0, 12, 1)), Slot{1});  // And takes it up again.
   EXPECT_EQ(slots.take_changes(), (Changes{{{1}, {2}, 9}, {{2}, {2}, 0}}));
 }
