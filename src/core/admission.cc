@@ -398,14 +398,13 @@ void Core::start(Stream& stream, TimePoint) {
   }
   hold(EngineCommand{
       stream.model->index,
-      engine::Job{
-          .id = {stream.number},
-          .gen = stream.gen,
-          .prompt = stream.prompt,
-          .committed = std::move(committed),
-          .scope = limits_.share_prefixes ? 0 : std::hash<std::string>{}(stream.principal.tenant),
-          .tokens_max = stream.tokens_max,
-          .sampling = stream.request.sampling}});
+      engine::Job{.id = {stream.number},
+                  .gen = stream.gen,
+                  .prompt = stream.prompt,
+                  .committed = std::move(committed),
+                  .scope = limits_.share_prefixes ? 0 : owned_.at(stream.principal.tenant).scope,
+                  .tokens_max = stream.tokens_max,
+                  .sampling = stream.request.sampling}});
 }
 
 }  // namespace seedance::core

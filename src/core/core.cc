@@ -368,7 +368,9 @@ void Core::take_up(std::unique_ptr<Stream> owned) {
   const std::string& tenant = stream.principal.tenant;
   by_number_.emplace(stream.number, &stream);
   active_.emplace(stream.number, &stream);
-  owned_[tenant].active.emplace(stream.number, &stream);
+  Owned& theirs = owned_[tenant];
+  if (theirs.scope == 0) theirs.scope = ++scopes_;
+  theirs.active.emplace(stream.number, &stream);
   if (!stream.request.key.empty()) {
     keys_.insert_or_assign({tenant, stream.request.key}, stream.id);
   }

@@ -122,6 +122,7 @@ class Core {
   struct Owned {
     std::map<std::uint64_t, Stream*> active = {};
     std::map<std::uint64_t, Stream*> done = {};
+    std::uint64_t scope = 0;  // Of its prompts (engine::Job::scope): never the same again.
   };
 
   // What waits for one batch of the journal.
@@ -258,6 +259,7 @@ class Core {
   std::map<std::pair<TimePoint, std::uint64_t>, Stream*>
       done_;                                         // Kept, in the order of their ends.
   std::map<std::string, Owned, std::less<>> owned_;  // By tenant.
+  std::uint64_t scopes_ = 0;                         // Given to them.
   std::map<std::pair<std::string, std::string>, StreamId> keys_;  // By tenant and key.
   std::map<ReplyTo, Stream*> readers_;
   std::set<std::pair<TimePoint, std::uint64_t>> alarms_;  // When, and the stream's number.

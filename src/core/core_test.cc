@@ -64,6 +64,15 @@ TEST(Core, TellsWhatOfThePromptWasComputedBefore) {
   EXPECT_EQ(h.core.stats().tokens_cached.value(), 2U);
 }
 
+TEST(Core, TellsOfNoMoreThanThePromptHas) {
+  Harness h;
+  h.start();
+  h.run();
+  h.step({{.job = h.jobs[0].id, .gen = h.jobs[0].gen, .token = letter('a'), .reused = 99}});
+  h.end(h.jobs[0]);
+  EXPECT_EQ(h.terminal().usage.cached_tokens, 3U);
+}
+
 TEST(Core, HashesTheWholeText) {
   Harness h;
   h.start();

@@ -46,7 +46,7 @@ Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t tra
   llama_context_params parameters = llama_context_default_params();
   parameters.n_ctx = static_cast<std::uint32_t>(tokens);
   parameters.n_seq_max = sequences;
-  parameters.n_batch = std::max(options.batch_tokens_max, sequences);
+  parameters.n_batch = std::max(options.batch_tokens_max, 2 * sequences);
   parameters.n_ubatch = std::max(options.ubatch_tokens_max, 1U);
   parameters.n_outputs_max = sequences;  // One row of logits for each, however many tokens.
   parameters.kv_unified = shared;

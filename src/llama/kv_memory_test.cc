@@ -87,6 +87,26 @@ TEST_P(KvMemoryTest, ChangesAreCarriedOutInOrder) {
   EXPECT_LT(difference(compute(1, other_, 19), expected), kEpsilon);
 }
 
+// A slot that was copied from is read anew when it holds something else: after a copy to
+// it, after a cut, and after it was computed on.
+TEST_P(KvMemoryTest, NothingStaleIsCopied) {
+  std::vector<TokenId> longer = other_;
+  longer.push_back(first_[0]);
+  longer.push_back(first_[1]);
+  const auto other = compute(3, other_, 0);
+  const auto after_two = compute(3, longer, 20);
+  compute(0, first_, 0);
+  compute(1, other_, 0);
+  carry_out({{{2}, {0}, 40}, {{0}, {1}, 20}, {{2}, {0}, 19}});
+  EXPECT_LT(difference(compute(2, other_, 19), other), kEpsilon);
+  carry_out({{{2}, {0}, 20}, {{0}, {0}, 10}, {{2}, {0}, 10}});
+  EXPECT_LT(difference(compute(2, other_, 10), other), kEpsilon);
+  carry_out({{{2}, {1}, 20}});
+  compute(1, longer, 20);
+  carry_out({{{2}, {1}, 21}});
+  EXPECT_LT(difference(compute(2, longer, 21), after_two), kEpsilon);
+}
+
 TEST_P(KvMemoryTest, ACutSequenceGoesOnFromThere) {
   const auto expected = compute(3, other_, 0);
   compute(0, other_, 0);

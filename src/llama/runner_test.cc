@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -317,14 +318,30 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
 INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerLoadTest, testing::Values(0U, 640U));
 
 TEST_F(RunnerTest, KeepsItsMemoryInTheTypeThatIsAsked) {
-  for (const char* const type : {"q8_0", "q4_0"}) {
+  std::size_t before = std::numeric_limits<std::size_t>::max();
+  for (const char* const type : {"f16", "q8_0", "q4_0"}) {
     load({.kv_type = type});
     auto prompt = random_prompt(1, 60);
     EXPECT_EQ(run_alone(greedy_job(1, prompt, 10)).end, JobEnd::length) << type;
     const Outcome again = run_alone(greedy_job(2, prompt, 10));
     EXPECT_EQ(again.reused, 59) << type;
     EXPECT_EQ(again.end, JobEnd::length) << type;
+    const std::size_t bytes = llama_state_seq_get_size(model_->context(), 0);
+    EXPECT_LT(bytes, before) << type;
+    before = bytes;
   }
+}
+
+TEST_F(RunnerTest, UsesNothingOfAnotherScope) {
+  load();
+  Job job = greedy_job(1, random_prompt(1, 60), 4);
+  job.scope = 1;
+  run_alone(job);
+  job.id.value = 2;
+  job.scope = 2;
+  EXPECT_EQ(run_alone(job).reused, 0);
+  job.id.value = 3;
+  EXPECT_EQ(run_alone(job).reused, 59);
 }
 
 TEST_F(RunnerTest, RefusesATypeOfMemoryThatThereIsNot) {

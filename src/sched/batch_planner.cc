@@ -9,9 +9,8 @@
 namespace seedance::sched {
 namespace {
 
-// So many copied tokens cost what one costs that is computed: copying a few hundred of
-// them must not delay those who decode.
-constexpr std::uint32_t kCopiedPerComputed = 32;
+// So often a job lets others pass: whoever computes its prefix may itself have to wait.
+constexpr std::uint32_t kPassesMax = 32;
 
 }  // namespace
 
@@ -22,8 +21,8 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
               .dense = limits.gap_max > 0}),
       budget_(limits.prefill),
       jobs_(limits.sequences_max) {
-  SEEDANCE_CHECK(limits.batch_tokens_max >= limits.sequences_max,
-                 "every sequence can decode in one batch");
+  SEEDANCE_CHECK(limits.batch_tokens_max > limits.sequences_max,
+                 "while every sequence but one decodes in a batch, that one's prompt goes on");
 }
 
 void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope) {
@@ -85,7 +84,8 @@ std::uint32_t BatchPlanner::prompt_room() const {
 void BatchPlanner::admit(std::uint32_t room) {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     if (hold_ || room == 0 || running_ == jobs_.size()) return;
-    if (slots_.comes_soon(next->tokens, next->scope)) {
+    if (next->passes < kPassesMax && slots_.comes_soon(next->tokens, next->scope)) {
+      ++next->passes;
       ++next;
       continue;
     }

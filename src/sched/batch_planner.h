@@ -24,7 +24,7 @@ struct JobKey {
 
 struct PlannerLimits {
   std::uint32_t sequences_max = 64;
-  std::uint32_t batch_tokens_max = 2048;  // At least sequences_max.
+  std::uint32_t batch_tokens_max = 2048;  // More than sequences_max.
   // A gap of at most so many slots between two slots that decode is bridged.
   // 0 when the model does not care which slots a pass covers.
   std::uint32_t gap_max = 0;
@@ -49,7 +49,7 @@ struct Part {
 // decode (PrefillBudget). Jobs wait in
 // order of arrival for one of the slots and get the lowest that is free. What is
 // known of their tokens' prefix is not computed again; a job whose prefix another
-// one is about to compute lets others pass until that is done.
+// one is about to compute lets others pass until that is done, for a while.
 //
 // Parts come in the order that llama.cpp's split of a batch into passes wants
 // (llama_batch_allocr::split_equal): one pass takes the same number of tokens of
@@ -103,6 +103,7 @@ class BatchPlanner {
     std::uint64_t arrival = 0;
     std::vector<TokenId> tokens = {};
     std::uint64_t scope = 0;
+    std::uint32_t passes = 0;  // That it let others pass.
   };
   struct Running {
     JobKey job;

@@ -266,6 +266,42 @@ TEST(BatchPlanner, LetsOthersPassWhileItsPrefixIsComputed) {
   EXPECT_EQ(planner.take_changes(), (Changes{{{2}, {0}, 26}}));
 }
 
+// A long prompt may have to wait itself, where shorter ones keep coming.
+TEST(BatchPlanner, WaitsForAPrefixOnlyForAWhile) {
+  BatchPlanner planner{{.sequences_max = 4, .batch_tokens_max = 5, .gap_max = 2, .reuse_min = 4}};
+  planner.add(job(1), tokens_of(job(9), 900));
+  planner.add(job(2), tokens_of(job(9), 899));
+  for (int i = 0; i < 32; ++i) {
+    step(planner);
+    EXPECT_EQ(planner.waiting(), 1);
+  }
+  step(planner);
+  EXPECT_EQ(planner.waiting(), 0);
+}
+
+TEST(BatchPlanner, SharesPrefixesWithinAScopeAlsoAfterItWasTakenOut) {
+  BatchPlanner planner{kReusing};
+  planner.add(job(1), tokens_of(job(9), 12), 1);
+  step(planner);
+  planner.add(job(2), tokens_of(job(9), 12), 2);
+  step(planner);
+  EXPECT_EQ(planner.reused({1}), 0);
+  plan(planner);
+  ASSERT_TRUE(planner.on_no_room());  // 2 is the newest.
+  planner.on_end(job(1));
+  step(planner);
+  EXPECT_EQ(planner.reused({0}), 0);
+}
+
+TEST(BatchPlanner, KeepsNothingOfAJobThatFailed) {
+  BatchPlanner planner{kReusing};
+  planner.add(job(1), tokens_of(job(9), 12));
+  step(planner);
+  planner.on_failed(job(1));
+  planner.add(job(2), tokens_of(job(9), 12));
+  EXPECT_EQ(step(planner), (Parts{part(0, 2, 0, 12, true)}));
+}
+
 TEST(BatchPlanner, ComputesAPrefixWhoseComputerIsGone) {
   BatchPlanner planner{kReusing};
   planner.add(job(1), tokens_of(job(9), 20));
@@ -294,9 +330,29 @@ TEST(BatchPlanner, DropsWhatNobodyUsesBeforeAJobWhenThereIsNoRoom) {
   EXPECT_EQ(planner.running(), 2);
 }
 
+// Two that wait for their first token weigh more than one that decodes.
+TEST(BatchPlanner, GivesPromptsMoreOfAStepWhereMoreWait) {
+  using std::chrono::milliseconds;
+  BatchPlanner planner{{.sequences_max = 4,
+                        .batch_tokens_max = 64,
+                        .gap_max = 2,
+                        .prefill = {.step_target = milliseconds{10}, .tokens_min = 1}}};
+  add(planner, job(0), 10);
+  plan(planner);
+  planner.on_computed(milliseconds{10});
+  planner.on_token({0}, {-1});
+  plan(planner);
+  planner.on_computed(milliseconds{2});
+  planner.on_token({0}, {-1});
+  for (const std::uint64_t id : {1U, 2U, 3U}) add(planner, job(id), 60);
+  std::uint32_t tokens = 0;
+  for (const Part& each : plan(planner)) tokens += each.count;
+  EXPECT_EQ(tokens, 1 + 28);  // Three times 10 ms, less the 2 for decoding.
+}
+
 // Copying holds those up who decode, too.
 TEST(BatchPlanner, LetsInNoMoreThanTheirCopiesMayTake) {
-  BatchPlanner planner{{.sequences_max = 8, .batch_tokens_max = 8, .gap_max = 2, .reuse_min = 4}};
+  BatchPlanner planner{{.sequences_max = 8, .batch_tokens_max = 9, .gap_max = 2, .reuse_min = 4}};
   planner.add(job(0), tokens_of(job(9), 99));
   while (planner.take_changes(), step(planner).back().begin != 99) {
   }
@@ -409,7 +465,7 @@ class RandomLoad {
 
   Prng random_;
   const PlannerLimits limits_{.sequences_max = 5,
-                              .batch_tokens_max = static_cast<std::uint32_t>(5 + random_.below(30)),
+                              .batch_tokens_max = static_cast<std::uint32_t>(6 + random_.below(30)),
                               .gap_max = static_cast<std::uint32_t>(random_.below(4)),
                               .reuse_min = static_cast<std::uint32_t>(random_.below(3) * 4)};
   BatchPlanner planner_;

@@ -22,7 +22,7 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t sc
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
   const auto slot = limits_.dense ? lowest_unused() : least_wanted();
   if (!slot) return std::nullopt;
-  const Prefix prefix = longest(tokens, scope);
+  const Prefix prefix = longest(tokens, scope, slot);
   const Slot from = prefix.tokens > 0 ? prefix.slot : *slot;
   save(*slot, from == *slot ? prefix.tokens : 0, from);
   hold(*slot, from, prefix.tokens);
@@ -41,11 +41,12 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t sc
 
 bool KvSlots::comes_soon(std::span<const TokenId> tokens, std::uint64_t scope) const {
   if (limits_.reuse_min == 0) return false;
-  const std::uint32_t here = longest(tokens, scope).tokens;
+  const std::uint32_t here = longest(tokens, scope, std::nullopt).tokens;
   return std::ranges::any_of(contents_, [&](const Content& content) {
     if (!content.used || content.scope != scope) return false;
     const std::uint32_t soon = common_prefix(tokens.first(tokens.size() - 1), content.tokens);
-    return soon > content.computed && soon >= here + limits_.reuse_min;
+    return soon > content.computed && soon >= here + limits_.reuse_min &&
+           worth_copying(soon, content.tokens.size());
   });
 }
 
@@ -93,19 +94,29 @@ std::uint32_t KvSlots::take_copied() {
   return std::exchange(copied_, 0);
 }
 
-// Whole prompts are not given: the last token's logits are wanted.
-KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, std::uint64_t scope) const {
+// For a sequence that goes to `target`: rather there than elsewhere, and rather from one that
+// holds little. Whole prompts are not given: the last token's logits are wanted.
+KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, std::uint64_t scope,
+                                 std::optional<Slot> target) const {
   Prefix best;
   if (limits_.reuse_min == 0) return best;
+  const auto copied = [&](Slot slot) { return slot == target ? 0 : at(slot).computed; };
   for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
     const Content& content = contents_[slot];
     const std::uint32_t most =
         std::min(content.computed, static_cast<std::uint32_t>(tokens.size()) - 1);
-    if (content.scope != scope || most < limits_.reuse_min || most <= best.tokens) continue;
+    if (content.scope != scope || most < limits_.reuse_min || most < best.tokens) continue;
     const std::uint32_t count = common_prefix(tokens.first(most), content.tokens);
-    if (count >= limits_.reuse_min && count > best.tokens) best = {{slot}, count};
+    if (count < limits_.reuse_min || count < best.tokens) continue;
+    if (count == best.tokens && copied({slot}) >= copied(best.slot)) continue;
+    if (target != Slot{slot} && !worth_copying(count, content.computed)) continue;
+    best = {{slot}, count};
   }
   return best;
+}
+
+bool KvSlots::worth_copying(std::uint32_t tokens, std::size_t all) const {
+  return !limits_.dense || std::uint64_t{tokens} * kCopiedPerComputed >= all;
 }
 
 std::optional<Slot> KvSlots::lowest_unused() const {
@@ -153,7 +164,7 @@ void KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
 void KvSlots::hold(Slot slot, Slot from, std::uint32_t tokens) {
   if (slot == from && at(slot).computed == tokens) return;
   changes_.push_back({.slot = slot, .from = from, .tokens = tokens});
-  if (slot != from) copied_ += tokens;
+  if (slot != from && limits_.dense) copied_ += at(from).computed;
   if (tokens == 0) at(slot) = {};
 }
 

@@ -18,12 +18,17 @@ struct Slot {
   friend constexpr auto operator<=>(Slot, Slot) = default;
 };
 
+// In the time in which one token is computed, so many are copied, at least. A copy is of all
+// that a slot holds.
+inline constexpr std::uint32_t kCopiedPerComputed = 16;
+
 struct KvLimits {
   std::uint32_t count = 64;
   // Fewer tokens than that are not worth a copy. 0 when the model's memory cannot be cut
   // behind a token: then nothing is used again.
   std::uint32_t reuse_min = 0;
-  // The model wants used slots to be low and side by side.
+  // Each slot has room of its own: the model wants used ones to be low and side by side, and
+  // copies cost time. Else all share theirs.
   bool dense = true;
 };
 
@@ -75,7 +80,7 @@ class KvSlots {
 
   // What is to be done before the next batch, in this order, since the last call.
   std::vector<KvChange> take_changes();
-  // How many tokens of these changes are copies.
+  // How many tokens are copied for it.
   std::uint32_t take_copied();
 
  private:
@@ -94,7 +99,9 @@ class KvSlots {
 
   Content& at(Slot slot) { return contents_[slot.value]; }
   const Content& at(Slot slot) const { return contents_[slot.value]; }
-  Prefix longest(std::span<const TokenId> tokens, std::uint64_t scope) const;
+  Prefix longest(std::span<const TokenId> tokens, std::uint64_t scope,
+                 std::optional<Slot> target) const;
+  bool worth_copying(std::uint32_t tokens, std::size_t all) const;
   std::optional<Slot> lowest_unused() const;
   std::optional<Slot> empty() const;
   std::optional<Slot> oldest() const;

@@ -47,7 +47,26 @@ TEST(KvSlots, CopiesThePrefixOfWhoeverHasMost) {
   EXPECT_EQ(slots.computed(*slot), 8);
   EXPECT_EQ(slots.reused(*slot), 8);
   EXPECT_EQ(slots.take_changes(), (Changes{{{2}, {1}, 8}}));
-  EXPECT_EQ(slots.take_copied(), 8);
+  EXPECT_EQ(slots.take_copied(), 13);
+}
+
+// All that a slot holds is copied, of which the rest is thrown away.
+TEST(KvSlots, ComputesAPrefixAgainThatWouldTakeLongerToCopy) {
+  KvSlots slots{kThree};
+  enter(slots, tokens(4, 100));
+  EXPECT_EQ(slots.reused(enter(slots, tokens(4, 9, 2))), 0);
+  EXPECT_FALSE(slots.comes_soon(tokens(4, 9, 3)));
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(4, 9, 3))), 4);  // Of the smaller one.
+  EXPECT_EQ(slots.take_copied(), 13);
+}
+
+TEST(KvSlots, RatherUsesWhatLiesInPlace) {
+  KvSlots slots{{.count = 4, .reuse_min = 4, .dense = true}};
+  for (int who = 1; who <= 3; ++who) enter(slots, tokens(8, 1, who));
+  slots.leave({1});
+  slots.take_changes();
+  EXPECT_EQ(slots.enter(tokens(8, 9, 4)), Slot{1});
+  EXPECT_EQ(slots.take_changes(), (Changes{{{1}, {1}, 8}}));
 }
 
 TEST(KvSlots, LeavesTheLastTokenToBeComputed) {

@@ -7,11 +7,16 @@
 namespace seedance::sched {
 namespace {
 
-// The share of the newest step in an average.
+// The share of the newest step in an average, and how many times the average it may be: the
+// machine may have slept.
 constexpr double kNewest = 0.25;
+constexpr double kOutlier = 4;
+
+// So many steps with prompts, and one has to be without.
+constexpr std::uint32_t kMixedStepsMax = 32;
 
 void average(double& known, double newest) {
-  known = known == 0 ? newest : known + (kNewest * (newest - known));
+  known = known == 0 ? newest : known + (kNewest * (std::min(newest, kOutlier * known) - known));
 }
 
 double ns(Duration duration) {
@@ -22,37 +27,33 @@ double ns(Duration duration) {
 
 // Where more wait than decode, so many times as much of a step is theirs.
 std::uint32_t PrefillBudget::tokens(std::uint32_t decoding, std::uint32_t waiting) const {
-  constexpr std::uint32_t kAll = std::numeric_limits<std::uint32_t>::max();
+  const auto& [decode, mixed_steps] = decoding_[bucket(decoding)];
   if (token_ns_ == 0) return limits_.tokens_first;
-  const double decode = decode_ns(decoding);
+  if (decoding > 0 && (decode == 0 || mixed_steps >= kMixedStepsMax)) return 0;
   const double fair = std::max(ns(limits_.step_target), limits_.stretch * decode);
   const double share = waiting > decoding ? waiting / std::max(decoding, 1U) : 1;
-  const double most = std::max(ns(limits_.step_max), fair);
+  const double most = decode + ns(limits_.step_max);
   const double step = decoding == 0 ? most : std::min(fair * share, most);
-  const double tokens = std::clamp((step - decode) / token_ns_, 0.0, double{kAll});
+  constexpr double kAll = std::numeric_limits<std::uint32_t>::max();
+  const double tokens = std::clamp((step - decode) / token_ns_, 0.0, kAll);
   return std::max(limits_.tokens_min, static_cast<std::uint32_t>(tokens));
 }
 
 void PrefillBudget::on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took) {
+  Decoding& alone = decoding_[bucket(decoding)];
   if (prompt_tokens == 0) {
-    average(decode_ns_[bucket(decoding)], ns(took));
+    average(alone.ns, ns(took));
+    alone.mixed_steps = 0;
     return;
   }
+  ++alone.mixed_steps;
   // A step of little more than decoding says little of its prompt.
-  const double least = token_ns_ / 4;
-  average(token_ns_, std::max((ns(took) - decode_ns(decoding)) / prompt_tokens, least));
+  const double least = token_ns_ / kOutlier;
+  average(token_ns_, std::max((ns(took) - alone.ns) / prompt_tokens, least));
 }
 
 std::size_t PrefillBudget::bucket(std::uint32_t decoding) {
   return static_cast<std::size_t>(std::bit_width(decoding));
-}
-
-// Where it is not known for so many: what it is for the next fewer.
-double PrefillBudget::decode_ns(std::uint32_t decoding) const {
-  for (std::size_t at = bucket(decoding); at > 0; --at) {
-    if (decode_ns_[at] != 0) return decode_ns_[at];
-  }
-  return 0;
 }
 
 }  // namespace seedance::sched

@@ -22,24 +22,30 @@ struct PrefillLimits {
 
 // Learns from the steps what a token of a prompt costs, and what decoding does for each
 // power of two of sequences: both change with model, machine and length of the contexts,
-// so newer steps count more. Knows no clock. A value; belongs to one thread.
+// so newer steps count more. Now and then a step without prompts has to tell what decoding
+// takes by itself. Knows no clock. A value; belongs to one thread.
 class PrefillBudget {
  public:
   explicit PrefillBudget(PrefillLimits limits) : limits_(limits) {}
 
   // Prompt tokens that the next step may compute beside so many sequences that decode, while
-  // so many wait for their first token.
+  // so many wait for their first token. None where the step is to tell what decoding takes.
   std::uint32_t tokens(std::uint32_t decoding, std::uint32_t waiting = 1) const;
 
   void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);
 
  private:
+  // What decoding takes, for a power of two of sequences.
+  struct Decoding {
+    double ns = 0;                  // 0 = not known.
+    std::uint32_t mixed_steps = 0;  // Since a step told.
+  };
+
   static std::size_t bucket(std::uint32_t decoding);
-  double decode_ns(std::uint32_t decoding) const;
 
   PrefillLimits limits_;
-  std::array<double, 33> decode_ns_ = {};  // By bit_width of their number; 0 = not known.
-  double token_ns_ = 0;                    // Likewise.
+  std::array<Decoding, 33> decoding_ = {};  // By bit_width of their number.
+  double token_ns_ = 0;                     // 0 = not known.
 };
 
 }  // namespace seedance::sched

@@ -18,7 +18,7 @@ void run(PrefillBudget& budget, std::uint32_t decoding, std::uint32_t prompt_tok
 }
 
 TEST(PrefillBudget, BeginsWithAGuess) {
-  EXPECT_EQ(PrefillBudget{kLimits}.tokens(9), 512);
+  EXPECT_EQ(PrefillBudget{kLimits}.tokens(0), 512);
 }
 
 TEST(PrefillBudget, FillsAStepToItsTarget) {
@@ -45,6 +45,7 @@ TEST(PrefillBudget, LetsEveryPromptComeToItsEnd) {
   PrefillBudget budget{kLimits};
   budget.on_step(0, 1, milliseconds{1000});
   EXPECT_EQ(budget.tokens(0), 16);
+  budget.on_step(5, 0, milliseconds{10});
   EXPECT_EQ(budget.tokens(5), 16);
 }
 
@@ -54,7 +55,7 @@ TEST(PrefillBudget, GivesMoreToThoseWhoWaitWhereTheyAreMore) {
   run(budget, 10, 0);
   EXPECT_EQ(budget.tokens(10, 10), 30);
   EXPECT_EQ(budget.tokens(10, 30), 130);
-  EXPECT_EQ(budget.tokens(10, 900), 380);  // Up to what a step may take at all.
+  EXPECT_EQ(budget.tokens(10, 900), 400);  // Up to what a step may take besides.
 }
 
 // What the steps with both take is found out, too.
@@ -63,15 +64,36 @@ TEST(PrefillBudget, LearnsFromMixedSteps) {
   run(budget, 10, 0);
   run(budget, 10, 20);
   EXPECT_EQ(budget.tokens(10), 30);
-  for (int i = 0; i < 50; ++i) budget.on_step(10, 30, milliseconds{20 + (2 * 30)});
+  for (int i = 0; i < 30; ++i) budget.on_step(10, 30, milliseconds{20 + (2 * 30)});
   EXPECT_EQ(budget.tokens(10), 15 + 1);  // A token takes 2 ms now.
 }
 
-TEST(PrefillBudget, TakesWhatItKnowsOfFewer) {
+// However many prompts there are: else what decoding takes would be put down to them.
+TEST(PrefillBudget, AsksForAStepWithoutPromptsWhereDecodingIsNotKnown) {
   PrefillBudget budget{kLimits};
   run(budget, 0, 100);
-  run(budget, 4, 0);
-  EXPECT_EQ(budget.tokens(31), 42);
+  EXPECT_EQ(budget.tokens(60), 0);
+  run(budget, 60, 0);
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_EQ(budget.tokens(60), 60);
+    run(budget, 60, 60);
+  }
+  EXPECT_EQ(budget.tokens(60), 0);
+  run(budget, 60, 0);
+  EXPECT_EQ(budget.tokens(60), 60);
+}
+
+TEST(PrefillBudget, GetsOverAStall) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  budget.on_step(10, 0, std::chrono::minutes{1});
+  EXPECT_EQ(budget.tokens(10), 400);  // As much as step_max adds to any step.
+  for (int i = 0; i < 40; ++i) run(budget, 10, 0);
+  EXPECT_EQ(budget.tokens(10), 29);
+  budget.on_step(10, 30, std::chrono::minutes{1});
+  EXPECT_GE(budget.tokens(10), 16);
+  for (int i = 0; i < 30; ++i) run(budget, 10, 30);
+  EXPECT_EQ(budget.tokens(10), 29);
 }
 
 }  // namespace
