@@ -32,7 +32,6 @@ Result<void> KvMemory::carry_out(std::span<const sched::KvChange> changes) {
 }
 
 Result<void> KvMemory::cut(sched::Slot slot, std::uint32_t tokens) {
-  if (from_ == slot.value) from_ = -1;
   if (llama_memory_seq_rm(llama_get_memory(context_), id_of(slot), static_cast<llama_pos>(tokens),
                           -1)) {
     return {};
@@ -43,7 +42,6 @@ Result<void> KvMemory::cut(sched::Slot slot, std::uint32_t tokens) {
 
 // Sequences that share their room share cells; others have each its own.
 Result<void> KvMemory::copy(sched::Slot from, sched::Slot to) {
-  if (from_ == to.value) from_ = -1;
   llama_memory_t memory = llama_get_memory(context_);
   llama_memory_seq_rm(memory, id_of(to), -1, -1);
   if (shared_) {
@@ -58,7 +56,8 @@ Result<void> KvMemory::copy(sched::Slot from, sched::Slot to) {
               fmt::format("the {} bytes of a sequence cannot be copied to another", copy_.size()));
 }
 
-// Many may want the same one, after each other.
+// Many may want the same one, after each other. In between nothing is computed, so that at most
+// it was cut, and whoever gets it is cut behind that, too.
 Result<void> KvMemory::read(sched::Slot from) {
   if (from_ == from.value) return {};
   copy_.resize(llama_state_seq_get_size(context_, id_of(from)));

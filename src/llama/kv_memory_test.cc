@@ -88,7 +88,7 @@ TEST_P(KvMemoryTest, ChangesAreCarriedOutInOrder) {
 }
 
 // A slot that was copied from is read anew when it holds something else: after a copy to
-// it, after a cut, and after it was computed on.
+// it, and after it was computed on.
 TEST_P(KvMemoryTest, NothingStaleIsCopied) {
   std::vector<TokenId> longer = other_;
   longer.push_back(first_[0]);
