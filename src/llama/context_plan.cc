@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kContextDefaultMax = 4096;
 constexpr std::uint32_t kSequencesDefault = 64;
+constexpr std::uint32_t kTokensMin = 2;  // Of a sequence.
 
 Result<ggml_type> kv_type(std::string_view name) {
   for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0}) {
@@ -34,6 +35,17 @@ Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t tra
     return fail(Errc::invalid,
                 fmt::format("{} sequences at a time are asked for, at most {} can be", sequences,
                             kSequencesMax));
+  }
+  if (context < kTokensMin) {
+    return fail(Errc::invalid, fmt::format("a context of {} tokens is too small: at least {} are "
+                                           "needed, one for the prompt and one for the answer",
+                                           context, kTokensMin));
+  }
+  if (shared && options.shared_tokens / kTokensMin < sequences) {
+    return fail(Errc::invalid,
+                fmt::format("kv_tokens: room for {} tokens is too little for {} streams at a time: "
+                            "at least {} are needed for each, so give more or fewer streams",
+                            options.shared_tokens, sequences, kTokensMin));
   }
   const std::uint64_t tokens = shared ? options.shared_tokens : std::uint64_t{context} * sequences;
   if (tokens > std::numeric_limits<std::int32_t>::max()) {

@@ -35,6 +35,10 @@ TEST(ContextPlan, RefusesWhatCannotBe) {
   EXPECT_THAT(mistake({.sequences_max = 257}), HasSubstr("257 sequences"));
   EXPECT_THAT(mistake({.context_tokens = 16'777'216, .sequences_max = 256}),
               HasSubstr("more than llama.cpp can keep"));
+  EXPECT_THAT(mistake({.sequences_max = 64, .shared_tokens = 127}),
+              HasSubstr("room for 127 tokens is too little for 64 streams"));
+  EXPECT_EQ(mistake({.sequences_max = 64, .shared_tokens = 128}), "");
+  EXPECT_THAT(mistake({.context_tokens = 1}), HasSubstr("a context of 1 tokens is too small"));
   EXPECT_THAT(mistake({.kv_type = "f15"}), HasSubstr("kv_type"));
 }
 

@@ -65,9 +65,9 @@ Result<MemoryFit> fit_memory(const WorkerOptions& options, LogCapture& log,
     std::vector<ggml_backend_dev_t> devices;
     std::uint32_t trained = 1;
     WorkerOptions smallest = options;
-    smallest.context_tokens = smallest.sequences_max = 1;
+    smallest.sequences_max = 1;
     smallest.shared_tokens = 0;
-    const auto first = plan_context(smallest, 1);
+    const auto first = plan_context(smallest, 256);
     if (!first) return std::unexpected(first.error());
     lay_out(options, first->parameters, devices, trained);
     const auto plan = plan_context(options, std::max(trained, 1U));

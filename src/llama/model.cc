@@ -168,6 +168,12 @@ Result<void> Model::check_memory(const std::string& path, const llama_context_pa
     needed = records + exact.back().context + exact.back().compute;
   }
   if (needed <= available) return {};
+  if (shares_memory_) {
+    return fail(Errc::overloaded,
+                fmt::format("kv_tokens: room for {} tokens needs {:.3g} GiB of memory beside the "
+                            "model, {:.3g} GiB are available: give fewer",
+                            parameters.n_ctx, gib(needed), gib(available)));
+  }
   return fail(Errc::overloaded,
               fmt::format("{} sequences of {} tokens need {:.3g} GiB of memory beside the model, "
                           "{:.3g} GiB are available: use a smaller context or fewer sequences",
