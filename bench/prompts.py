@@ -79,7 +79,7 @@ def first_token_ms(server, prompt, extra):
 
 def turn(args, binaries, subject, model):
     """The second prompt has the first one and 20 tokens more. An answer in between would be in
-    memory like the prompt. (llama-server takes no more than the 2,048 that the model is made for.)"""
+    memory like the prompt. (llama-server takes no more than the 2,048 a model is made for.)"""
     start, _, extra = subject
     draw = random.Random(args.seed)
     with start(binaries, model, args) as server:

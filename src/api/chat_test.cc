@@ -324,24 +324,24 @@ TEST(ChatSseView, WritesTheEventsOfOpenAi) {
                            R"(","object":"chat.completion.chunk","created":1700000000,)"
                            R"("model":"tiny@1","choices":[)";
   const std::string first = id_line(0) + head.substr(id_line(1).size());
-  EXPECT_EQ(
-      render_all(stream, {.stream = true, .include_usage = true}),
-      first +
-          R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
-          R"("finish_reason":null}],"usage":null})"
-          "\n\n" +
-          head +
-          R"({"index":0,"delta":{"content":"Hi\n"},"logprobs":null,)"
-          R"("finish_reason":null}],"usage":null})"
-          "\n\n" +
-          head +
-          R"({"index":0,"delta":{},"logprobs":null,)"
-          R"("finish_reason":"stop"}],"usage":null})"
-          "\n\n" +
-          head +
-          R"(],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":0}}})"
-          "\n\n" +
-          id_line(1) + "data: [DONE]\n\n");
+  EXPECT_EQ(render_all(stream, {.stream = true, .include_usage = true}),
+            first +
+                R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,)"
+                R"("finish_reason":null}],"usage":null})"
+                "\n\n" +
+                head +
+                R"({"index":0,"delta":{"content":"Hi\n"},"logprobs":null,)"
+                R"("finish_reason":null}],"usage":null})"
+                "\n\n" +
+                head +
+                R"({"index":0,"delta":{},"logprobs":null,)"
+                R"("finish_reason":"stop"}],"usage":null})"
+                "\n\n" +
+                head +
+                R"(],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8,)"
+                R"("prompt_tokens_details":{"cached_tokens":0}}})"
+                "\n\n" +
+                id_line(1) + "data: [DONE]\n\n");
 }
 
 // A client that lost its connection anywhere comes back with the last id that it
