@@ -55,7 +55,7 @@ struct Job {
   // What was computed of a prompt is used for others of the same scope only: how long theirs
   // take would tell them what others ask.
   std::uint64_t scope = 0;
-  std::uint32_t tokens_max = 0;         // Of the stream: committed ones count.
+  std::uint32_t tokens_max = 0;  // Of the stream: committed ones count.
   Sampling sampling = {};
 
   friend bool operator==(const Job&, const Job&) = default;
