@@ -13,7 +13,7 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
-// A shorter prefix is computed as fast as it is copied.
+// A shorter prefix is not worth a copy.
 constexpr std::uint32_t kReuseMin = 16;
 
 sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill) {

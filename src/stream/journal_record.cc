@@ -285,14 +285,6 @@ bool decode_body(std::uint8_t kind, Bytes body, JournalRecord& record) {
 
 }  // namespace
 
-void Tokens::clear() {
-  ids.clear();
-  times.clear();
-  text_bytes.clear();
-  text.clear();
-  logprobs.clear();
-}
-
 void encode(const StateRecord& record, std::string& out) {
   encode_one(record, out);
 }

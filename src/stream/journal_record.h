@@ -47,8 +47,6 @@ struct Tokens {
   std::string text;                       // All of it.
   std::vector<TokenLogprobs> logprobs;    // One for each token, or none at all.
 
-  void clear();  // Keeps its memory.
-
   friend bool operator==(const Tokens&, const Tokens&) = default;
 };
 
