@@ -40,6 +40,7 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .gpu_layers = static_cast<std::int32_t>(settings.gpu_layers),
           .batch_tokens_max = static_cast<std::uint32_t>(settings.batch_tokens),
           .step_target_ms = static_cast<std::uint32_t>(settings.step_target_ms),
+          .step_max_ms = static_cast<std::uint32_t>(settings.step_max_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type};
 }

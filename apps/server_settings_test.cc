@@ -23,6 +23,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.gpu_layers = -1;
   settings.batch_tokens = 128;
   settings.step_target_ms = 30;
+  settings.step_max_ms = 300;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
   settings.host = "::1";
@@ -58,6 +59,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.gpu_layers, -1);
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
+  EXPECT_EQ(model.step_max_ms, 300U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(config->host, "::1");

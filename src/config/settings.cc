@@ -50,6 +50,10 @@ constexpr std::array kKeys{
         "computed "
         "in between",
         &S::step_target_ms, 1, 60'000},
+    Key{"step_max_ms", "--step-max-ms", kModel,
+        "Milliseconds that fewer than one step in a hundred may take for new prompts all the same, "
+        "and any step that no stream waits for",
+        &S::step_max_ms, 1, 60'000},
     Key{"kv_tokens", "--kv-tokens", kModel,
         "Tokens that all streams have room for in memory together; 0 = each has room for ctx_size "
         "of "

@@ -29,6 +29,7 @@ struct LlamaModel {
   std::int32_t gpu_layers = 0;  // -1 = all.
   std::uint32_t batch_tokens_max = 0;
   std::uint32_t step_target_ms = 0;
+  std::uint32_t step_max_ms = 0;
   std::uint32_t kv_tokens = 0;  // Together; else each has room of its own.
   std::string kv_type = {};     // Empty: the worker decides.
 };
