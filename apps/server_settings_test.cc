@@ -14,7 +14,7 @@ std::string mistake(const config::Settings& settings) {
   return config ? "" : config.error().detail;
 }
 
-TEST(ServerSettings, CarriesEveryValueOver) {
+TEST(ServerSettings, CarriesTheModelOver) {
   config::Settings settings;
   settings.model_path = "/m/big-q4-00001-of-00003.gguf";
   settings.ctx_size = 512;
@@ -26,6 +26,25 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.step_max_ms = 300;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  ASSERT_EQ(config->models.size(), 1U);
+  EXPECT_EQ(config->models[0].name, "big-q4");
+  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
+  EXPECT_EQ(model.path, settings.model_path);
+  EXPECT_EQ(model.context_tokens, 512U);
+  EXPECT_EQ(model.sequences_max, 8U);
+  EXPECT_EQ(model.threads, 3);
+  EXPECT_EQ(model.gpu_layers, -1);
+  EXPECT_EQ(model.batch_tokens_max, 128U);
+  EXPECT_EQ(model.step_target_ms, 30U);
+  EXPECT_EQ(model.step_max_ms, 300U);
+  EXPECT_EQ(model.kv_tokens, 4096U);
+  EXPECT_EQ(model.kv_type, "q8_0");
+}
+
+TEST(ServerSettings, CarriesEveryValueOver) {
+  config::Settings settings;
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -49,19 +68,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.max_kept_bytes = 120 << 20;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
-  ASSERT_EQ(config->models.size(), 1U);
-  EXPECT_EQ(config->models[0].name, "big-q4");
-  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
-  EXPECT_EQ(model.path, settings.model_path);
-  EXPECT_EQ(model.context_tokens, 512U);
-  EXPECT_EQ(model.sequences_max, 8U);
-  EXPECT_EQ(model.threads, 3);
-  EXPECT_EQ(model.gpu_layers, -1);
-  EXPECT_EQ(model.batch_tokens_max, 128U);
-  EXPECT_EQ(model.step_target_ms, 30U);
-  EXPECT_EQ(model.step_max_ms, 300U);
-  EXPECT_EQ(model.kv_tokens, 4096U);
-  EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(config->host, "::1");
   EXPECT_EQ(config->port, 65535);
   EXPECT_EQ(config->edges, 2U);
