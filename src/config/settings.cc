@@ -36,8 +36,9 @@ constexpr std::array kKeys{
         "trained for, at most 4096",
         &S::ctx_size, 0, 16'777'216},
     Key{"max_concurrent_streams", "--parallel", kModel,
-        "Streams that the model computes at the same time; more wait in the queue",
-        &S::max_concurrent_streams, 1, 256},
+        "Streams that the model computes at the same time; more wait in the queue; 0 = 64, or as "
+        "many as there is memory for",
+        &S::max_concurrent_streams, 0, 256},
     Key{"threads", "--threads", kModel, "Threads that compute; 0 = one for each core", &S::threads,
         0, 1024},
     Key{"gpu_layers", "--gpu-layers", kModel, "Layers of the model to keep on a GPU; -1 = all",

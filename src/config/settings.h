@@ -16,7 +16,7 @@ struct Settings {
   std::string model_name;
   std::string engine = "llama";
   std::int64_t ctx_size = 0;
-  std::int64_t max_concurrent_streams = 64;
+  std::int64_t max_concurrent_streams = 0;
   std::int64_t threads = 0;
   std::int64_t gpu_layers = 0;
   std::int64_t batch_tokens = 0;

@@ -11,9 +11,10 @@ inline constexpr std::uint32_t kSequencesMax = 256;  // LLAMA_MAX_SEQ of llama.c
 struct WorkerOptions {
   std::string model_path;            // The first file of a split model.
   std::uint32_t context_tokens = 0;  // Of one sequence; 0 = what it was trained for, at most 4096.
-  std::uint32_t sequences_max = 64;  // That run at the same time, 1 to kSequencesMax; 0 = 64.
-  std::int32_t threads = 0;          // That compute; 0 = one for each core.
-  std::int32_t gpu_layers = 0;       // Layers to keep on a GPU; -1 = all.
+  // That run at the same time, 1 to kSequencesMax; 0 = 64, or as many as there is memory for.
+  std::uint32_t sequences_max = 0;
+  std::int32_t threads = 0;               // That compute; 0 = one for each core.
+  std::int32_t gpu_layers = 0;            // Layers to keep on a GPU; -1 = all.
   std::uint32_t batch_tokens_max = 2048;  // In one step: running sequences, then prefill.
   std::uint32_t ubatch_tokens_max = 512;  // That one pass through the model computes.
   // 0 = every sequence has memory for context_tokens of its own, which is fastest.

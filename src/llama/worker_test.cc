@@ -255,6 +255,7 @@ TEST(Worker, RefusesAVocabularyWithoutAModel) {
 TEST(Worker, RefusesMoreThanMemoryHolds) {
   WorkerOptions options = options_for(test_model_path());
   options.context_tokens = 33'000'000;
+  options.sequences_max = 64;
   EXPECT_THAT(failure(options), testing::AllOf(HasSubstr("64 sequences of 33000000 tokens need "),
                                                HasSubstr(" GiB are available")));
   options.context_tokens = 3'000'000'000;
@@ -275,6 +276,22 @@ TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   EXPECT_EQ(short_of.error().code, Errc::overloaded);
   const auto enough = load(std::uint64_t{48} << 20U);
   EXPECT_TRUE(enough) << enough.error().detail;
+}
+
+TEST(Model, TakesFewerSequencesWhereMemoryIsShortUnlessTold) {
+  LogCapture log;
+  const auto load = [&](std::uint32_t sequences) {
+    WorkerOptions options = options_for(test_model_path());
+    options.context_tokens = 4096;
+    options.sequences_max = sequences;
+    return Model::load(options, log, [](float) {}, std::uint64_t{48} << 20U);
+  };
+  EXPECT_FALSE(load(64));
+  const auto fewer = load(0);
+  ASSERT_TRUE(fewer) << fewer.error().detail;
+  EXPECT_GT((*fewer)->sequences_max(), 1);
+  EXPECT_LT((*fewer)->sequences_max(), 64);
+  EXPECT_EQ((*fewer)->context_tokens(), 4096U);
 }
 
 }  // namespace
