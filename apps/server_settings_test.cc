@@ -25,6 +25,10 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.step_target_ms = 30;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  settings.fallbacks = {"gpu_layers=0"};
+  settings.load_timeout_ms = 1000;
+  settings.step_timeout_ms = 2000;
+  settings.prepare_timeout_ms = 3000;
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -60,6 +64,11 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.step_target_ms, 30U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
+  ASSERT_EQ(model.fallbacks.size(), 1U);
+  EXPECT_EQ(model.fallbacks[0], server::LlamaFallback{.gpu_layers = 0});
+  EXPECT_EQ(model.load_timeout, std::chrono::seconds{1});
+  EXPECT_EQ(model.step_timeout, std::chrono::seconds{2});
+  EXPECT_EQ(model.prepare_timeout, std::chrono::seconds{3});
   EXPECT_EQ(config->host, "::1");
   EXPECT_EQ(config->port, 65535);
   EXPECT_EQ(config->edges, 2U);
@@ -220,6 +229,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.engine = "llama";
   settings.kv_type = "f15";
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
+  settings.kv_type = "f16";
+  settings.fallbacks = {"less"};
+  EXPECT_THAT(mistake(settings), HasSubstr("fallbacks: \"less\" is not possible here"));
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }
