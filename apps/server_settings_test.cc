@@ -25,10 +25,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.step_target_ms = 30;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
-  settings.fallbacks = {"gpu_layers=0"};
-  settings.load_timeout_ms = 1000;
-  settings.step_timeout_ms = 2000;
-  settings.prepare_timeout_ms = 3000;
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -64,11 +60,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.step_target_ms, 30U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
-  ASSERT_EQ(model.fallbacks.size(), 1U);
-  EXPECT_EQ(model.fallbacks[0], server::LlamaFallback{.gpu_layers = 0});
-  EXPECT_EQ(model.load_timeout, std::chrono::seconds{1});
-  EXPECT_EQ(model.step_timeout, std::chrono::seconds{2});
-  EXPECT_EQ(model.prepare_timeout, std::chrono::seconds{3});
   EXPECT_EQ(config->host, "::1");
   EXPECT_EQ(config->port, 65535);
   EXPECT_EQ(config->edges, 2U);
@@ -209,6 +200,22 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->core.orphan_ttl, defaults.core.orphan_ttl);
   EXPECT_EQ(config->core.streams_kept_max, defaults.core.streams_kept_max);
   EXPECT_EQ(config->core.kept_bytes_max, defaults.core.kept_bytes_max);
+}
+
+TEST(ServerSettings, SayWhatBecomesOfAWorkerThatFails) {
+  config::Settings settings;
+  settings.fallbacks = {"gpu_layers=0"};
+  settings.load_timeout_ms = 1000;
+  settings.step_timeout_ms = 2000;
+  settings.prepare_timeout_ms = 3000;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
+  ASSERT_EQ(model.fallbacks.size(), 1U);
+  EXPECT_EQ(model.fallbacks[0], server::LlamaFallback{.gpu_layers = 0});
+  EXPECT_EQ(model.load_timeout, std::chrono::seconds{1});
+  EXPECT_EQ(model.step_timeout, std::chrono::seconds{2});
+  EXPECT_EQ(model.prepare_timeout, std::chrono::seconds{3});
 }
 
 TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {

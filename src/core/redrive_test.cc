@@ -129,27 +129,6 @@ TEST(Redrive, OnlyWhoDiesAloneFails) {
   EXPECT_EQ(h.terminal(1).problem->numbers.at(0).value, 4);  // Two of them it was alone.
 }
 
-// Of three streams, one is accused and one is a suspect when the settings turn out to be at fault.
-TEST(Redrive, ADeathUnderSettingsAtFaultAcquitsEverybody) {
-  Harness h;
-  h.start(3);
-  for (int i = 0; i < 3; ++i) h.run();
-  for (int i = 0; i < 3; ++i) replace_engine(h, 3);
-  h.jobs.clear();
-  for (int i = 0; i < 5; ++i) {
-    h.pass(EngineDown{kModel, engine::EndCause::out_of_memory, true, 1});
-    h.start(3);
-    EXPECT_THAT(h.jobs, SizeIs(3 * static_cast<std::size_t>(i + 1)));  // All three together.
-  }
-  EXPECT_EQ(h.core.stats().engine_ends.at(2).value(), 5U);
-  EXPECT_EQ(h.core.stats().fallback.value(), 1);
-  for (int i = 0; i < 3; ++i) replace_engine(h, 3);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(h.accepted(i).log->head().done);
-  replace_engine(h, 3);  // Charged from nothing on, it takes as many as at first.
-  EXPECT_EQ(h.terminal(0).problem->code, ErrorCode::engine_failed);
-  EXPECT_EQ(h.terminal(0).problem->numbers.at(0).value, kDeathsMax);
-}
-
 TEST(Redrive, RandomDeathsFailNobody) {
   Harness h;
   h.start();

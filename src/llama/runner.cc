@@ -125,7 +125,7 @@ Result<std::vector<engine::Event>> Runner::step() {
     if (status == 1 && planner_.on_no_room()) continue;
     if (status == kDecodeNoMemory) {
       return fail(Errc::overloaded,
-                  fmt::format("no memory can be had for a step of {} tokens", batch.n_tokens));
+                  fmt::format("no memory can be had for a step (tokens: {})", batch.n_tokens));
     }
     if (status < -1) return fail(Errc::invalid, fmt::format("llama_decode gave {}", status));
     if (const auto cleared = clear_fillers(parts); !cleared) {

@@ -218,7 +218,7 @@ void ProcessHost::tend(Child& child, engine::Watchdog& watchdog, std::string_vie
   if (now < watchdog.deadline()) return;
   const std::string work = watchdog.loading()
                                ? "while it loaded"
-                               : fmt::format("with {} requests to do", watchdog.owed());
+                               : fmt::format("with work to do (requests: {})", watchdog.owed());
   child.kill(fmt::format("said nothing for {:.1f} s {}, and was killed ({})",
                          to_ms(watchdog.limit()) / 1000, work,
                          watchdog.loading() ? "load_timeout_ms" : limit),
