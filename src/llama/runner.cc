@@ -190,7 +190,11 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     row += static_cast<std::int32_t>(part.count);
     if (part.last) sample(part, row - 1, step);
   }
-  if (!step.tokens.empty()) events_.emplace_back(std::move(step));
+  if (step.tokens.empty()) {
+    events_.emplace_back(engine::Alive{});
+  } else {
+    events_.emplace_back(std::move(step));
+  }
 }
 
 void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {

@@ -28,7 +28,7 @@ class Runner {
   bool idle() const { return planner_.idle() && events_.empty(); }
 
   // Computes one batch and samples. What happened since the last step comes back:
-  // refusals, one Step with all tokens, failures. Fatal when llama.cpp cannot go
+  // refusals, one Step with all tokens or Alive, failures. Fatal when llama.cpp cannot go
   // on; then this must not be used again.
   Result<std::vector<engine::Event>> step();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -50,6 +51,10 @@ std::string because(const std::string& reasons) {
   return reasons.empty() ? "" : ": " + reasons;
 }
 
+bool is_sign_of_life(const engine::Event& event) {
+  return std::holds_alternative<engine::Alive>(event);
+}
+
 // Takes commands as they come and works as long as there is work. Ends when the
 // parent is gone or something is wrong that cannot be put right here.
 Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options,
@@ -66,11 +71,11 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
       if (!command) return std::unexpected(command.error());
       runner.on_command(*std::move(command));
     }
-    auto events = runner.step();
+    const auto events = runner.step();
     if (!events) return std::unexpected(events.error());
     const auto now = std::chrono::steady_clock::now();
-    if (events->empty() && now - said >= options.alive_every) events->emplace_back(engine::Alive{});
-    if (events->empty()) continue;
+    const bool news = !std::ranges::all_of(*events, is_sign_of_life);
+    if (!news && now - said < options.alive_every) continue;
     said = now;
     send(socket, *events);
   }
