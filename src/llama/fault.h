@@ -45,8 +45,7 @@ class Fault {
 
   // True = there is no memory here. Does not return where the plan wants that.
   bool strikes(FaultPlan::Place place) {
-    return armed() && place == plan_.place && ++visits_ == plan_.nth &&
-           strike();
+    return armed() && place == plan_.place && ++visits_ == plan_.nth && strike();
   }
 
  private:
