@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/access_files.h"
+#include "apps/fallbacks.h"
 #include "apps/files.h"
 #include "auth/origins.h"
 #include "scripted/script.h"
@@ -42,7 +43,10 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .step_target_ms = static_cast<std::uint32_t>(settings.step_target_ms),
           .step_max_ms = static_cast<std::uint32_t>(settings.step_max_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
-          .kv_type = settings.kv_type};
+          .kv_type = settings.kv_type,
+          .load_timeout = ms(settings.load_timeout_ms),
+          .step_timeout = ms(settings.step_timeout_ms),
+          .prepare_timeout = ms(settings.prepare_timeout_ms)};
 }
 
 Result<server::ModelSpec> model_spec(const config::Settings& settings) {
@@ -56,9 +60,13 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
       return fail(Errc::invalid, fmt::format("kv_type: \"{}\" is unknown; give f16, q8_0 or q4_0",
                                              settings.kv_type));
     }
+    server::LlamaModel model = llama_model(settings);
+    auto fallbacks = parse_fallbacks(settings.fallbacks, model);
+    if (!fallbacks) return std::unexpected(fallbacks.error());
+    model.fallbacks = *std::move(fallbacks);
     std::string name =
         settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
-    return server::ModelSpec{.name = std::move(name), .engine = llama_model(settings)};
+    return server::ModelSpec{.name = std::move(name), .engine = std::move(model)};
   }
   const auto parsed = scripted::parse_script(*script);
   if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);

@@ -210,6 +210,22 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->core.kept_bytes_max, defaults.core.kept_bytes_max);
 }
 
+TEST(ServerSettings, SayWhatBecomesOfAWorkerThatFails) {
+  config::Settings settings;
+  settings.fallbacks = {"gpu_layers=0"};
+  settings.load_timeout_ms = 1000;
+  settings.step_timeout_ms = 2000;
+  settings.prepare_timeout_ms = 3000;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
+  ASSERT_EQ(model.fallbacks.size(), 1U);
+  EXPECT_EQ(model.fallbacks[0], server::LlamaFallback{.gpu_layers = 0});
+  EXPECT_EQ(model.load_timeout, std::chrono::seconds{1});
+  EXPECT_EQ(model.step_timeout, std::chrono::seconds{2});
+  EXPECT_EQ(model.prepare_timeout, std::chrono::seconds{3});
+}
+
 TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   config::Settings settings;
   settings.engine = "scripted:rate=7";
@@ -228,6 +244,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.engine = "llama";
   settings.kv_type = "f15";
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
+  settings.kv_type = "f16";
+  settings.fallbacks = {"less"};
+  EXPECT_THAT(mistake(settings), HasSubstr("fallbacks: \"less\" is not possible here"));
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }

@@ -69,6 +69,20 @@ constexpr std::array kKeys{
         "the "
         "time it takes that somebody had asked the same; false = its own tenant only",
         &S::share_prefixes},
+    Key{"fallbacks", "--fallback", kModel,
+        "What the worker is started with instead, one after another, when it runs out of memory or "
+        "aborts, as in \"gpu_layers=0 batch_tokens=256\" (and max_concurrent_streams); auto = "
+        "fewer streams, then fewer layers on the GPU; none = never",
+        &S::fallbacks},
+    Key{"step_timeout_ms", "--step-timeout-ms", kModel,
+        "Milliseconds after which a worker that has work and says nothing is stuck, and replaced; "
+        "0 = never",
+        &S::step_timeout_ms, 0, kDayMs},
+    Key{"load_timeout_ms", "--load-timeout-ms", kModel,
+        "The same while it loads and makes no progress; 0 = never", &S::load_timeout_ms, 0, kDayMs},
+    Key{"prepare_timeout_ms", "--prepare-timeout-ms", kModel,
+        "The same of the vocabulary process and a prompt that it prepares; 0 = never",
+        &S::prepare_timeout_ms, 0, kDayMs},
 
     Key{"host", "--host", kNetwork,
         "Address to listen on; 0.0.0.0 = all (then set keys_file and allowed_hosts)", &S::host},

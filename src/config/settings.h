@@ -25,6 +25,10 @@ struct Settings {
   std::int64_t kv_tokens = 0;
   std::string kv_type = "f16";
   bool share_prefixes = false;
+  std::vector<std::string> fallbacks = {"auto"};
+  std::int64_t step_timeout_ms = 30'000;
+  std::int64_t load_timeout_ms = 300'000;
+  std::int64_t prepare_timeout_ms = 30'000;
 
   std::string host = "127.0.0.1";
   std::int64_t websocket_port = 8080;

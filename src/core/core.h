@@ -49,6 +49,8 @@ inline constexpr std::uint32_t kServerStartsMax = 3;
 inline constexpr std::uint32_t kLoneDeathsMax = 2;
 // Deaths of its engine without a new token that make a stream a suspect.
 inline constexpr std::uint32_t kSuspectDeaths = 2;
+// So many deaths one request costs at most before it ends.
+inline constexpr std::uint32_t kDeathsMax = kSuspectDeaths + kLoneDeathsMax;
 
 struct ModelConfig {
   std::string name;
@@ -212,6 +214,7 @@ class Core {
   void resume_recovered(Model& model, TimePoint now);
   void replay(Stream& stream, TimePoint now);
   void start_graces(Model& model, TimePoint now);
+  void acquit(Model& model);
   void requeue(Stream& stream, TimePoint now);
   void drop_commands(ModelIndex index);
   bool wait_on(Stream& stream, TimePoint now);

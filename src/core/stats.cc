@@ -37,6 +37,15 @@ void append_text(std::string& out, const Stats& stats) {
                  stats.tokens_generated.value());
   append_counter(out, "seedance_engine_restarts_total",
                  "Engines that became ready again after a death.", stats.engine_restarts.value());
+  append_family(out, "seedance_engine_ends_total", "Engines that ended, by cause.", "counter");
+  for (std::size_t i = 0; i < engine::kEndCauseCount; ++i) {
+    const observe::Label label{"cause", name(static_cast<engine::EndCause>(i))};
+    append_sample(out, "seedance_engine_ends_total", {&label, 1},
+                  static_cast<double>(stats.engine_ends.at(i).value()));
+  }
+  append_gauge(out, "seedance_engine_fallback",
+               "Which of the fallbacks the engine has; 0 = none, it has its own settings.",
+               static_cast<double>(stats.fallback.value()));
   append_counter(out, "seedance_stream_redrives_total",
                  "Streams that an engine took over after the death of another.",
                  stats.redrives.value());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error_code.h"
+#include "engine/end_cause.h"
 #include "observe/metric.h"
 #include "stream/record.h"
 
@@ -21,6 +22,8 @@ struct Stats {
   observe::Counter tokens_cached;  // Of these: computed before.
   observe::Counter tokens_generated;
   observe::Counter engine_restarts;
+  std::array<observe::Counter, engine::kEndCauseCount> engine_ends;  // By EndCause.
+  observe::Gauge fallback;             // The rung of the engine that ended last.
   observe::Counter redrives;           // Streams given to an engine again after a death.
   observe::Counter streams_recovered;  // Found in the journal when the server started.
   observe::Counter tenant_refused;     // Over a tenant's number of streams.

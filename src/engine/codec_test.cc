@@ -53,6 +53,8 @@ const std::vector<Event>& events() {
                             .message = "too long",
                             .numbers = {{"prompt_tokens", 9}}}},
       Failed{"no such file"},
+      Failed{"no room", EndCause::out_of_memory},
+      Alive{},
   };
   return kAll;
 }
@@ -93,6 +95,12 @@ TEST(Codec, RefusesEveryCutAndEveryExtraByte) {
       EXPECT_FALSE(decode_command(as_bytes(body.substr(0, cut))));
     }
   }
+}
+
+TEST(Codec, RefusesACauseThatThereIsNot) {
+  std::string body = body_of(Event{Failed{"x", EndCause::hung}});
+  ++body.back();
+  EXPECT_FALSE(decode_event(as_bytes(body)));
 }
 
 TEST(Codec, CommandsAreNoEvents) {

@@ -12,6 +12,7 @@
 #include "base/error_code.h"
 #include "base/id.h"
 #include "base/time.h"
+#include "engine/end_cause.h"
 #include "stream/record.h"
 
 namespace seedance::engine {
@@ -127,14 +128,20 @@ struct Ready {
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
+// It goes on, though a step gave nothing to tell: another part of a long prompt was computed.
+struct Alive {
+  friend bool operator==(Alive, Alive) = default;
+};
+
 // The engine cannot start (a broken file, too little memory) or has ended.
 struct Failed {
   std::string message;
+  EndCause cause = EndCause::other;
 
   friend bool operator==(const Failed&, const Failed&) = default;
 };
 
-using Event = std::variant<Loading, Ready, Step, JobFailed, Failed>;
+using Event = std::variant<Loading, Ready, Step, JobFailed, Failed, Alive>;
 
 }  // namespace seedance::engine
 

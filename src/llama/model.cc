@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "llama/context_plan.h"
+#include "llama/failure.h"
 #include "llama/model_file.h"
 
 namespace seedance::llama {
@@ -90,8 +91,9 @@ Result<void> Model::open(const WorkerOptions& options, LogCapture& log,
   model_ = llama_model_load_from_splits(paths.data(), paths.size(), model_parameters_);
   model_parameters_.progress_callback = nullptr;
   if (model_ == nullptr) {
-    return fail(Errc::invalid, fmt::format("model file '{}' cannot be loaded{}", options.model_path,
-                                           because(log.take())));
+    const std::string complaint = log.take();
+    return fail(code_of(complaint), fmt::format("model file '{}' cannot be loaded{}",
+                                                options.model_path, because(complaint)));
   }
   return check_kind(options.model_path);
 }
@@ -195,9 +197,10 @@ Result<void> Model::warm_up(LogCapture& log) {
   llama_token token = filler_.value;
   const int status = llama_decode(context_, llama_batch_get_one(&token, 1));
   if (status != 0) {
-    return fail(Errc::invalid, fmt::format("the model cannot compute a token (llama_decode gave "
-                                           "{}){}",
-                                           status, because(log.take())));
+    return fail(status == kDecodeNoMemory ? Errc::overloaded : Errc::invalid,
+                fmt::format("the model cannot compute a token (llama_decode gave "
+                            "{}){}",
+                            status, because(log.take())));
   }
   llama_synchronize(context_);
   clear(0);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "llama/failure.h"
+
 namespace seedance::llama {
 namespace {
 
@@ -34,10 +36,11 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill)
+Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault)
     : model_(model),
       memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill)) {
+      planner_(limits_of(model, prefill)),
+      fault_(std::move(fault)) {
   const std::size_t rows = model.batch_tokens_max();
   tokens_.reserve(rows);
   positions_.reserve(rows);
@@ -117,9 +120,13 @@ Result<std::vector<engine::Event>> Runner::step() {
                             .seq_id = sequence_lists_.data(),
                             .logits = outputs_.data()};
     const auto begun = std::chrono::steady_clock::now();
-    const int status = llama_decode(model_.context(), batch);
+    const int status = decode(batch, parts);
     llama_synchronize(model_.context());  // A device computes on behind the call.
     if (status == 1 && planner_.on_no_room()) continue;
+    if (status == kDecodeNoMemory) {
+      return fail(Errc::overloaded,
+                  fmt::format("no memory can be had for a step (tokens: {})", batch.n_tokens));
+    }
     if (status < -1) return fail(Errc::invalid, fmt::format("llama_decode gave {}", status));
     if (const auto cleared = clear_fillers(parts); !cleared) {
       return std::unexpected(cleared.error());
@@ -133,6 +140,20 @@ Result<std::vector<engine::Event>> Runner::step() {
     break;
   }
   return std::exchange(events_, {});
+}
+
+int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
+  if (!fault_.armed()) return llama_decode(model_.context(), batch);
+  const auto begins = [this](const sched::Part& part) {
+    return !part.filler && jobs_.at(part.job).prefill_begun;
+  };
+  const auto goes_on = [&](const sched::Part& part) { return !part.filler && !begins(part); };
+  using Place = FaultPlan::Place;
+  if ((std::ranges::any_of(parts, begins) && fault_.strikes(Place::prefill)) ||
+      (std::ranges::any_of(parts, goes_on) && fault_.strikes(Place::decode))) {
+    return kDecodeNoMemory;
+  }
+  return llama_decode(model_.context(), batch);
 }
 
 void Runner::start(std::span<const sched::Part> parts) {
@@ -169,7 +190,11 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     row += static_cast<std::int32_t>(part.count);
     if (part.last) sample(part, row - 1, step);
   }
-  if (!step.tokens.empty()) events_.emplace_back(std::move(step));
+  if (step.tokens.empty()) {
+    events_.emplace_back(engine::Alive{});
+  } else {
+    events_.emplace_back(std::move(step));
+  }
 }
 
 void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {

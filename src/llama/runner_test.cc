@@ -213,6 +213,13 @@ TEST_F(RunnerTest, CancelsADecodingJobAndNoOther) {
   EXPECT_LT(LoneModel{}.regret(prompt, outcome(2).tokens), kEpsilon);
 }
 
+TEST_F(RunnerTest, ShowsLifeOnlyWhereItComputedSomething) {
+  load({.sequences_max = 1, .batch_tokens_max = 16});
+  EXPECT_TRUE(runner_->step()->empty());
+  start(greedy_job(1, random_prompt(1, 40), 1));
+  EXPECT_EQ(runner_->step().value(), (std::vector<engine::Event>{engine::Alive{}}));
+}
+
 TEST_F(RunnerTest, ContinuesFromCommittedTokens) {
   load();
   const auto prompt = random_prompt(1, 9);

@@ -1,6 +1,7 @@
 // The worker: the process that runs one model.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,9 @@ struct WorkerOptions {
   std::string kv_type = "f16";        // Of what is kept of each token: f16, q8_0 or q4_0.
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
   std::uint32_t step_max_ms = 500;    // PrefillLimits::step_max.
+  // How often Alive is sent while steps have nothing to tell.
+  std::chrono::milliseconds alive_every{200};
+  std::string fault = {};  // FaultPlan: fails on purpose.
 };
 
 // The whole life of a worker process; returns its exit code.
@@ -32,8 +36,8 @@ struct WorkerOptions {
 // possession. It carries messages (base/message.h): commands in, events out
 // (engine/codec.h). First Loading events, then Ready; or one Failed and exit
 // code 2, when the model cannot be run. A Step is sent before the next one is
-// computed, and nothing the parent does or omits is waited for while there is
-// work, except that the socket takes it.
+// computed, or Alive now and then where steps have nothing to tell, and nothing the parent does or
+// omits is waited for while there is work, except that the socket takes it.
 //
 // Ends with exit code 0 when the parent closes the socket; with 1 when the
 // parent sends what is no command or llama.cpp cannot go on. SIGKILL comes when
