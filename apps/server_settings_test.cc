@@ -42,6 +42,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.websocket_deflate_level = 5;
   settings.debug_echo = true;
   settings.queue_timeout_ms = 80;
+  settings.priority_ageing_ms = 85;
   settings.detach_ttl_ms = 90;
   settings.orphan_ttl_ms = 100;
   settings.max_kept_streams = 110;
@@ -80,6 +81,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.websocket_deflate = true;
   EXPECT_EQ(server_config(settings)->deflate_level, 5);
   EXPECT_EQ(config->core.queue_wait_max, std::chrono::milliseconds{80});
+  EXPECT_EQ(config->core.priority_ageing, std::chrono::milliseconds{85});
   EXPECT_EQ(config->core.detach_ttl, std::chrono::milliseconds{90});
   EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
   EXPECT_EQ(config->core.streams_kept_max, 110U);
@@ -196,6 +198,7 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->debug_echo, defaults.debug_echo);
   EXPECT_EQ(config->core.streams_queued_max, defaults.core.streams_queued_max);
   EXPECT_EQ(config->core.queue_wait_max, defaults.core.queue_wait_max);
+  EXPECT_EQ(config->core.priority_ageing, defaults.core.priority_ageing);
   EXPECT_EQ(config->core.detach_ttl, defaults.core.detach_ttl);
   EXPECT_EQ(config->core.orphan_ttl, defaults.core.orphan_ttl);
   EXPECT_EQ(config->core.streams_kept_max, defaults.core.streams_kept_max);

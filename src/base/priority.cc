@@ -10,7 +10,7 @@ constexpr std::array<std::string_view, kPriorityCount> kNames{"realtime", "inter
 }  // namespace
 
 std::string_view name(Priority priority) {
-  return kNames.at(index(priority));
+  return kNames.at(rank(priority));
 }
 
 std::optional<Priority> parse_priority(std::string_view name) {

@@ -19,7 +19,7 @@ enum class Priority : std::uint8_t {
 inline constexpr std::size_t kPriorityCount = 3;
 inline constexpr std::array kPriorities{Priority::realtime, Priority::interactive, Priority::batch};
 
-constexpr std::size_t index(Priority priority) {
+constexpr std::size_t rank(Priority priority) {
   return static_cast<std::size_t>(priority);
 }
 
