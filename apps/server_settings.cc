@@ -215,6 +215,7 @@ Result<server::ServerConfig> server_config(const config::Settings& settings) {
   set_request_limits(settings, out.limits);
   set_stream_limits(settings, out);
   out.core.queue_wait_max = ms(settings.queue_timeout_ms);
+  out.core.priority_ageing = ms(settings.priority_ageing_ms);
   out.core.detach_ttl = ms(settings.detach_ttl_ms);
   out.core.orphan_ttl = ms(settings.orphan_ttl_ms);
   out.core.terminal_ttl = ms(settings.terminal_ttl_ms);

@@ -175,6 +175,15 @@ TEST(ServerSettings, AgreeWithTheServersOwnLimitsOnConnections) {
   EXPECT_EQ(limits.stall_timeout, defaults.limits.stall_timeout);
 }
 
+TEST(ServerSettings, SayAfterWhatTimeAStreamRises) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  settings.priority_ageing_ms = 85;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->core.priority_ageing, std::chrono::milliseconds{85});
+}
+
 TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   config::Settings settings;
   settings.engine = "scripted";
@@ -204,6 +213,7 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->debug_echo, defaults.debug_echo);
   EXPECT_EQ(config->core.streams_queued_max, defaults.core.streams_queued_max);
   EXPECT_EQ(config->core.queue_wait_max, defaults.core.queue_wait_max);
+  EXPECT_EQ(config->core.priority_ageing, defaults.core.priority_ageing);
   EXPECT_EQ(config->core.detach_ttl, defaults.core.detach_ttl);
   EXPECT_EQ(config->core.orphan_ttl, defaults.core.orphan_ttl);
   EXPECT_EQ(config->core.streams_kept_max, defaults.core.streams_kept_max);

@@ -34,6 +34,8 @@ constexpr std::array kFields{
     FieldRule{.name = "repeat_penalty"},
     FieldRule{.name = "ignore_eos"},
     FieldRule{.name = "boundary"},
+    FieldRule{.name = "priority"},
+    FieldRule{.name = "deadline_ms"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{
         .name = "safety_identifier", .use = FieldUse::ignored, .reason = "a label of the caller's"},
@@ -157,6 +159,7 @@ Parsed<ChatRequest> parse_chat(std::string_view body) {
   read_logprobs(fields, chat.request.sampling);
   read_seed(fields, chat.request);
   read_text_options(fields, chat.request.text);
+  read_urgency(fields, chat.request);
   const StreamOptions options = read_stream_options(fields);
   chat.options = {.stream = options.stream,
                   .include_usage = options.include_usage,

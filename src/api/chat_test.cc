@@ -45,7 +45,8 @@ TEST(ParseChat, ReadsEveryField) {
       R"("model":"m","max_completion_tokens":9,"temperature":0.5,"top_p":0.5,"seed":3,)"
       R"("presence_penalty":1,"frequency_penalty":-1,"logit_bias":{"5":-100},"logprobs":true,)"
       R"("top_logprobs":2,"stop":"x","stream":true,"stream_options":{"include_usage":true},)"
-      R"("top_k":4,"min_p":0.1,"repeat_penalty":1.5,"ignore_eos":true,"boundary":"grapheme")"));
+      R"("top_k":4,"min_p":0.1,"repeat_penalty":1.5,"ignore_eos":true,"boundary":"grapheme",)"
+      R"("priority":"batch","deadline_ms":1000)"));
   const core::GenerateRequest& request = parsed.request;
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.max_tokens, 9U);
@@ -67,6 +68,8 @@ TEST(ParseChat, ReadsEveryField) {
   EXPECT_EQ(parsed.options, (ChatOptions{.stream = true, .include_usage = true, .logprobs = true}));
   EXPECT_EQ(request.surface, core::Surface::chat);
   EXPECT_TRUE(request.include_usage);
+  EXPECT_EQ(request.priority, Priority::batch);
+  EXPECT_EQ(request.deadline, std::chrono::seconds{1});
   EXPECT_EQ(request.detach, core::Detach::automatic);
 }
 
@@ -155,6 +158,8 @@ TEST(ParseChat, TakesWhatChangesNothing) {
 TEST(ParseChat, RefusesWrongValuesByName) {
   const std::vector<std::pair<std::string_view, std::string_view>> wrong{
       {R"("temperature":9)", "temperature"},
+      {R"("priority":"high")", "priority"},
+      {R"("deadline_ms":0)", "deadline_ms"},
       {R"("top_p":1,"top_p":1)", "top_p"},
       {R"("metadata":{"a":"1","a":"1"})", "a"},
       {R"("stream":true,"stream_options":{"include_usage":true,"include_usage":true})",

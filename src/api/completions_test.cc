@@ -38,6 +38,9 @@ TEST(ParseCompletion, TakesDefaults) {
   const CompletionRequest parsed = completion(completion_json(""));
   EXPECT_EQ(parsed.request.max_tokens, kCompletionTokensDefault);
   EXPECT_EQ(parsed.request.sampling, engine::Sampling{});
+  EXPECT_EQ(parsed.request.priority, Priority::interactive);
+  EXPECT_EQ(completion(completion_json(R"("priority":"realtime")")).request.priority,
+            Priority::realtime);
   EXPECT_EQ(parsed.options, CompletionOptions{});
   EXPECT_EQ(parsed.request.surface, core::Surface::completions);
   EXPECT_FALSE(parsed.request.include_usage);
@@ -73,7 +76,8 @@ TEST(ParseCompletion, ReadsLogprobsAsACount) {
 TEST(ParseCompletion, RefusesWhatIsNotSupportedByName) {
   for (const std::string_view field :
        {R"("n":2)", R"("best_of":3)", R"("echo":true)", R"("suffix":"s")", R"("messages":[])",
-        R"("max_tokens":0)", R"("temperature":-1)", R"("seed":1,"seed":1)"}) {
+        R"("max_tokens":0)", R"("temperature":-1)", R"("seed":1,"seed":1)", R"("priority":1)",
+        R"("deadline_ms":"1")"}) {
     const std::string name{field.substr(1, field.find(':') - 2)};
     const Problem problem = refusal(completion_json(field));
     EXPECT_EQ(problem.param, name);

@@ -71,6 +71,7 @@ TEST(Digest, IsTheSameForTheSameAnswer) {
       [](auto& r) { r.surface = core::Surface::chat; },
       [](auto& r) { r.include_usage = true; },
       [](auto& r) { r.deadline = std::chrono::seconds{1}; },
+      [](auto& r) { r.priority = Priority::batch; },
       [](auto& r) { r.sampling.seed = 9; },  // Not the client's.
       [](auto& r) { r.sampling.min_p = -0.0F; },
   };

@@ -36,6 +36,7 @@ constexpr std::array kInferFields{
     FieldRule{.name = "top_logprobs"},
     FieldRule{.name = "ignore_eos"},
     FieldRule{.name = "deadline_ms"},
+    FieldRule{.name = "priority"},
     FieldRule{.name = "boundary"},
     FieldRule{.name = "merge_ms"},
     FieldRule{.name = "merge_bytes"},
@@ -46,7 +47,6 @@ constexpr std::array kInferFields{
     FieldRule{.name = "json_schema", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "parent", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "session", .use = FieldUse::fixed, .reason = kLater},
-    FieldRule{.name = "priority", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "input", .use = FieldUse::fixed, .reason = kLater},
 };
 
@@ -154,7 +154,7 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_logprobs(fields, subprotocol, infer);
   read_detach(fields, request.detach);
   read_key(fields, request.key);
-  request.deadline = read_ms(fields, "deadline_ms", 1, kDeadlineMsMax);
+  read_urgency(fields, request);
   read_merge(fields, infer.options);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {
     request.max_tokens = static_cast<std::uint32_t>(*max);

@@ -28,7 +28,6 @@ inline constexpr std::size_t kClientIdBytesMax = 128;
 inline constexpr std::size_t kKeyBytesMax = 256;  // Of an idempotency key.
 inline constexpr std::int64_t kMergeMsMax = 1000;
 inline constexpr std::int64_t kMergeBytesMax = 16'384;
-inline constexpr std::int64_t kDeadlineMsMax = 24LL * 60 * 60 * 1000;
 
 // What a chunk tells beside its text: the request's `with`.
 struct ChunkExtras {

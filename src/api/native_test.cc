@@ -44,6 +44,7 @@ TEST(ParseInfer, TakesDefaults) {
   EXPECT_FALSE(request.request.seeded);
   EXPECT_EQ(request.request.max_tokens, std::nullopt);
   EXPECT_EQ(request.request.deadline, std::nullopt);
+  EXPECT_EQ(request.request.priority, Priority::interactive);
   EXPECT_EQ(request.request.detach, core::Detach::automatic);
   EXPECT_EQ(request.request.key, "");
   EXPECT_EQ(request.request.surface, core::Surface::native);
@@ -57,6 +58,7 @@ TEST(ParseInfer, ReadsEveryField) {
       R"("repeat_penalty":1.1,"logit_bias":{"5":-100,"7":1.5},"logprobs":true,"top_logprobs":20,)"
       R"("ignore_eos":true,"deadline_ms":1000,"boundary":"grapheme","merge_ms":50,)"
       R"("merge_bytes":16384,)"
+      R"("priority":"realtime",)"
       R"("detach":"cancel","key":"k","with":["tokens","time"])");
   const core::GenerateRequest& request = infer_request.request;
   EXPECT_EQ(request.model, "m@2");
@@ -78,6 +80,7 @@ TEST(ParseInfer, ReadsEveryField) {
   EXPECT_EQ(request.sampling.top_logprobs, 20U);
   EXPECT_TRUE(request.sampling.ignore_eos);
   EXPECT_EQ(request.deadline, std::chrono::seconds{1});
+  EXPECT_EQ(request.priority, Priority::realtime);
   EXPECT_EQ(request.detach, core::Detach::cancel);
   EXPECT_EQ(request.key, "k");
   EXPECT_EQ(infer_request.options.merge, std::optional<Duration>{std::chrono::milliseconds{50}});
@@ -125,7 +128,7 @@ TEST(ParseInfer, RefusesWhatIsNotSupportedByName) {
     EXPECT_THAT(no.problem.message, HasSubstr(fmt::format("\"{}\" is not supported", rule.name)));
     ++refused;
   }
-  EXPECT_EQ(refused, 6);  // grammar json_schema parent session priority input
+  EXPECT_EQ(refused, 5);  // grammar json_schema parent session input
   const NativeRefusal unknown = refusal(infer_json(R"("temprature":1)"));
   EXPECT_EQ(unknown.problem.param, "temprature");
   EXPECT_EQ(unknown.problem.message, "\"temprature\" is unknown.");
@@ -165,6 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"logit_bias", R"({"5":1e999})"}, Wrong{"logit_bias", R"({"99999999999":1})"},
         Wrong{"logprobs", "1"}, Wrong{"top_logprobs", "1"}, Wrong{"top_logprobs", "21"},
         Wrong{"ignore_eos", "0"}, Wrong{"deadline_ms", "0"}, Wrong{"deadline_ms", "86400001"},
+        Wrong{"priority", "\"high\""}, Wrong{"priority", "\"\""}, Wrong{"priority", "0"},
         Wrong{"boundary", "\"word\""}, Wrong{"merge_ms", "-1"}, Wrong{"merge_ms", "1001"},
         Wrong{"merge_bytes", "0"}, Wrong{"merge_bytes", "16385"}, Wrong{"merge_bytes", "64"},
         Wrong{"detach", "\"automatic\""}, Wrong{"key", "\"\""}, Wrong{"key", "7"},

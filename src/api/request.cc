@@ -7,6 +7,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 
 namespace seedance::api {
@@ -303,6 +304,19 @@ void read_text_options(Fields& fields, text::TextOptions& options) {
 
 void read_model(Fields& fields, core::GenerateRequest& request) {
   request.model = fields.text("model", kModelBytesMax).value_or("");
+}
+
+void read_urgency(Fields& fields, core::GenerateRequest& request) {
+  if (const auto ms = fields.integer("deadline_ms", 1, kDeadlineMsMax)) {
+    request.deadline = std::chrono::milliseconds{*ms};
+  }
+  const auto text = fields.text("priority", kModelBytesMax);
+  if (!text) return;
+  const auto priority = parse_priority(*text);
+  if (!priority) {
+    return fields.refuse("priority", "must be \"realtime\", \"interactive\" or \"batch\"");
+  }
+  request.priority = *priority;
 }
 
 StreamOptions read_stream_options(Fields& fields) {

@@ -22,6 +22,7 @@ inline constexpr std::size_t kModelBytesMax = 256;
 inline constexpr std::size_t kStopStringsMax = 16;
 inline constexpr std::size_t kStopBytesMax = 256;
 inline constexpr std::size_t kLogitBiasMax = 1024;
+inline constexpr std::int64_t kDeadlineMsMax = 24LL * 60 * 60 * 1000;
 inline constexpr std::int64_t kTokensMax = std::numeric_limits<std::int32_t>::max();
 
 // What becomes of one field of a request. Null is everywhere the same as absent.
@@ -85,6 +86,7 @@ void read_seed(Fields& fields, core::GenerateRequest& request);
 void read_text_options(Fields& fields, text::TextOptions& options);  // stop, boundary.
 void read_logit_bias(Fields& fields, engine::Sampling& sampling);
 void read_model(Fields& fields, core::GenerateRequest& request);
+void read_urgency(Fields& fields, core::GenerateRequest& request);  // priority, deadline_ms.
 
 // OpenAI's `stream` and `stream_options`.
 struct StreamOptions {

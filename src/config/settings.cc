@@ -254,6 +254,10 @@ constexpr std::array kKeys{
     Key{"queue_timeout_ms", "--queue-timeout-ms", kLimits,
         "Milliseconds that a stream waits for the model before it ends as deadline_exceeded",
         &S::queue_timeout_ms, 1, kDayMs},
+    Key{"priority_ageing_ms", "--priority-ageing-ms", kLimits,
+        "Milliseconds in the queue after which a stream goes as one of the next higher priority; 0 "
+        "= never",
+        &S::priority_ageing_ms, 0, kDayMs},
     Key{"detach_ttl_ms", "--detach-ttl-ms", kLimits,
         "Milliseconds that a stream runs on without a reader, where its client can come back: "
         "native requests, those with an idempotency key or detach: keep",

@@ -63,7 +63,8 @@ void Core::on(Submit& submit, TimePoint now) {
   if (!stream.request.seeded) stream.request.sampling.seed = submit.entropy;
   stream.created = submit.wall;
   stream.submitted = now - submit.waited;
-  stream.start_by = stream.submitted + stream.request.deadline.value_or(limits_.queue_wait_max);
+  stream.due = stream.submitted + stream.request.deadline.value_or(limits_.queue_wait_max);
+  stream.start_by = stream.due;
   take_up(std::move(owned));
   add_reader(stream, submit.reply_to);
   set_alarm(stream, stream.start_by);
@@ -324,15 +325,20 @@ void Core::accept(Stream& stream, TimePoint now) {
     put_state(stream);
   }
   touch(stream);
-  const bool starts = model.queue.empty() && model.takes_jobs() && model.on_trial == nullptr;
-  enter(stream, State::queued);
+  enqueue(stream, now);
+  start_queued(model, now);
   auto attachment = Attachment::fresh;
   for (const ReplyTo& reader : stream.readers) {
     Accepted accepted = accepted_of(stream, std::exchange(attachment, Attachment::old), now);
-    accepted.queue = starts ? 0 : model.in(State::queued);
+    accepted.queue = place_of(stream);
     answer(stream, reader, std::move(accepted));
   }
-  start_queued(model, now);
+}
+
+// In the queue, from 1; 0 when it is at the engine.
+std::uint32_t Core::place_of(const Stream& stream) {
+  if (stream.state != State::queued) return 0;
+  return static_cast<std::uint32_t>(stream.model->line.place(stream.number));
 }
 
 void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) {
@@ -345,18 +351,23 @@ void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) {
 }
 
 void Core::start_queued(Model& model, TimePoint now) {
-  SEEDANCE_CHECK(model.queue.size() == model.in(State::queued), "who left the queue is not in it");
-  while (!stalled_ && !left_ && model.takes_jobs()) {
+  SEEDANCE_CHECK(model.line.size() == model.in(State::queued), "who left the queue is not in it");
+  model.line.on_time(now);
+  while (!stalled_ && !left_ && model.usable()) {
     Stream* stream = next_to_start(model);
     if (stream == nullptr) return;
     start(*stream, now);
   }
 }
 
-// Suspects first; then by age.
+// Suspects first; then as the line is.
 Core::Stream* Core::next_to_start(Model& model) {
-  if (model.on_trial != nullptr || model.queue.empty()) return nullptr;
-  if (model.suspects.empty()) return model.queue.begin()->second;
+  if (model.on_trial != nullptr) return nullptr;
+  if (model.suspects.empty()) {
+    const auto lowest = model.takes();
+    const auto first = lowest ? model.line.first(*lowest) : std::nullopt;
+    return first ? find(*first) : nullptr;
+  }
   model.on_trial = next_suspect(model);
   return model.on_trial;
 }
@@ -404,7 +415,8 @@ void Core::start(Stream& stream, TimePoint) {
                   .committed = std::move(committed),
                   .scope = limits_.share_prefixes ? 0 : owned_.at(stream.principal.tenant).scope,
                   .tokens_max = stream.tokens_max,
-                  .sampling = stream.request.sampling}});
+                  .sampling = stream.request.sampling,
+                  .priority = stream.request.priority}});
 }
 
 }  // namespace seedance::core

@@ -38,7 +38,7 @@ Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
            std::optional<JournalStart> journal)
     : limits_(limits), start_(clocks), clocks_(clocks) {
   for (ModelConfig& config : models) {
-    auto model = std::make_unique<Model>();
+    auto model = std::make_unique<Model>(limits_.priority_ageing);
     model->index = {static_cast<std::uint32_t>(models_.size())};
     model->full_name = fmt::format("{}@{}", config.name, config.version);
     model->name = std::move(config.name);
@@ -149,6 +149,7 @@ void Core::on(EngineEvent& event, TimePoint now) {
 }
 
 void Core::on_step(const engine::Step& step, TimePoint now) {
+  stats_.sequences_parked.add(step.parked);
   if (left_) return;  // Whoever takes over makes these tokens.
   ahead_.clear();
   for (const engine::StepToken& token : step.tokens) ahead_.push_back(find(token.job.value));
@@ -192,7 +193,8 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
     stats_.tokens_cached.add(stream.cached_tokens);
     stats_.ttft_seconds.observe(seconds(now - stream.accepted));
     stats_.prefill_seconds.observe(seconds(token.prefill));
-    stats_.queue_seconds.observe(seconds(now - stream.accepted - token.prefill));
+    stats_.queue_seconds.at(rank(stream.request.priority))
+        .observe(seconds(now - stream.accepted - token.prefill));
   } else {
     stats_.inter_token_seconds.observe(seconds(now - stream.last_token));
   }
@@ -384,15 +386,20 @@ void Core::enter(Stream& stream, State state) {
   if (stream.model != nullptr) {
     Model& model = *stream.model;
     ++model.count.at(static_cast<std::size_t>(state));
-    if (state == State::queued) {
-      model.queue.emplace(stream.number, &stream);
-      if (stream.suspect()) model.suspects.emplace(stream.number, &stream);
-    } else if (state == State::running) {
+    if (state == State::running) {
       stream.proven = false;
       ++model.unproven;
+      ++model.running.at(rank(stream.request.priority));
     }
   }
   publish_counts();
+}
+
+void Core::enqueue(Stream& stream, TimePoint now) {
+  Model& model = *stream.model;
+  model.line.enter(stream.number, stream.request.priority, stream.due, now);
+  if (stream.suspect()) model.suspects.emplace(stream.number, &stream);
+  enter(stream, State::queued);
 }
 
 void Core::leave(Stream& stream) {
@@ -400,10 +407,11 @@ void Core::leave(Stream& stream) {
   Model& model = *stream.model;
   --model.count.at(static_cast<std::size_t>(stream.state));
   if (stream.state == State::queued) {
-    model.queue.erase(stream.number);
+    model.line.leave(stream.number);
     model.suspects.erase(stream.number);
   } else if (stream.state == State::running) {
     if (!stream.proven) --model.unproven;
+    --model.running.at(rank(stream.request.priority));
     if (model.on_trial == &stream) model.on_trial = nullptr;
   }
 }
@@ -419,6 +427,11 @@ void Core::publish_counts() {
   stats_.prepare_bytes.set(asked_bytes);
   stats_.streams_preparing.set(total(State::preparing));
   stats_.streams_queued.set(total(State::queued));
+  for (const Priority priority : kPriorities) {
+    std::size_t depth = 0;
+    for (const auto& model : models_) depth += model->line.size(priority);
+    stats_.queue_depth.at(rank(priority)).set(static_cast<std::int64_t>(depth));
+  }
   stats_.streams_running.set(total(State::running));
   stats_.streams_kept.set(static_cast<std::int64_t>(done_.size()));
 }

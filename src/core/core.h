@@ -28,13 +28,14 @@ struct Limits {
   // alone there may take more.
   std::uint32_t prepares_max = 1024;
   std::uint64_t prepare_bytes_max = std::uint64_t{64} << 20;
-  std::uint32_t streams_per_tenant_max = 0;            // That have not ended; 0 = any number.
-  bool share_prefixes = false;                         // Between tenants (engine::Job::scope).
-  Duration queue_wait_max = std::chrono::seconds{60};  // Deadline of a request that names none.
-  Duration orphan_ttl = std::chrono::seconds{10};      // Without readers, if none can come back.
-  Duration detach_ttl = std::chrono::seconds{300};     // Without readers, if one can.
-  Duration terminal_ttl = std::chrono::seconds{600};   // Kept after its end.
-  Duration acked_ttl = std::chrono::seconds{10};       // The same, once its reader has it all.
+  std::uint32_t streams_per_tenant_max = 0;             // That have not ended; 0 = any number.
+  bool share_prefixes = false;                          // Between tenants (engine::Job::scope).
+  Duration queue_wait_max = std::chrono::seconds{60};   // Deadline of a request that names none.
+  Duration priority_ageing = std::chrono::seconds{10};  // WaitingLine.
+  Duration orphan_ttl = std::chrono::seconds{10};       // Without readers, if none can come back.
+  Duration detach_ttl = std::chrono::seconds{300};      // Without readers, if one can.
+  Duration terminal_ttl = std::chrono::seconds{600};    // Kept after its end.
+  Duration acked_ttl = std::chrono::seconds{10};        // The same, once its reader has it all.
   Duration recovery_wait_max = std::chrono::seconds{300};  // Without an engine, after a death.
   std::uint32_t streams_kept_max = 100'000;                // After their end.
   std::uint64_t kept_bytes_max = std::uint64_t{1} << 30;   // Of memory, about, that they take.
@@ -186,12 +187,14 @@ class Core {
   static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
   void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);
-  static Stream* next_to_start(Model& model);
+  Stream* next_to_start(Model& model);
   static Stream* next_suspect(const Model& model);
+  static std::uint32_t place_of(const Stream& stream);
   void start(Stream& stream, TimePoint now);
   void raise_generation(Stream& stream);
   void take_up(std::unique_ptr<Stream> owned);
   void enter(Stream& stream, State state);
+  void enqueue(Stream& stream, TimePoint now);
   static void leave(Stream& stream);  // Its state.
   void publish_counts();
 

@@ -76,7 +76,7 @@ void Core::requeue(Stream& stream, TimePoint now) {
   stream.recovering = true;
   stream.start_by = now + limits_.recovery_wait_max;
   set_alarm(stream, std::min(stream.start_by, stream.orphan_at));
-  enter(stream, State::queued);
+  enqueue(stream, now);
 }
 
 // Whether who waits for an engine goes on: it does unless there has been none for long.
@@ -118,6 +118,7 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     stream.request.detach = request->detach;
     stream.request.surface = request->surface;
     stream.request.include_usage = request->include_usage;
+    stream.request.priority = request->priority;
   }
   stream.request.key = std::move(header.key);
   stream.log = log_of(recovered.state, header.with_logprobs);
@@ -150,9 +151,10 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
   }
   stream.bytes = bytes_of(stream);
   journal_->reserve(stream.id, stream.bytes);
+  stream.due = stream.submitted + limits_.queue_wait_max;
   stream.start_by = now + limits_.recovery_wait_max;
   set_alarm(stream, stream.start_by);
-  enter(stream, State::queued);
+  enqueue(stream, now);
 }
 
 std::shared_ptr<stream::TokenLog> Core::log_of(const stream::StateRecord& state,
@@ -195,8 +197,9 @@ std::optional<Problem> Core::why_not_continued(const Stream& stream) const {
 // The vocabulary is there: recovered streams get the state that their tokens left.
 void Core::resume_recovered(Model& model, TimePoint now) {
   std::vector<Stream*> waiting;
-  for (const auto& [number, stream] : model.queue) {
-    if (!stream->detokenizer) waiting.push_back(stream);
+  for (const auto& [number, stream] : active_) {
+    const bool waits = stream->model == &model && stream->state == State::queued;
+    if (waits && !stream->detokenizer) waiting.push_back(stream);
   }
   for (Stream* stream : waiting) replay(*stream, now);
 }
@@ -204,7 +207,8 @@ void Core::resume_recovered(Model& model, TimePoint now) {
 // Engine and vocabulary are there: from now on nobody is waited for without end.
 void Core::start_graces(Model& model, TimePoint now) {
   if (!model.usable()) return;
-  for (const auto& [number, stream] : model.queue) {
+  for (const auto& [number, stream] : active_) {
+    if (stream->model != &model || stream->state != State::queued) continue;
     if (!stream->from_journal || !stream->unread() || stream->orphan_at != kNever) continue;
     stream->orphan_at = now + limits_.detach_ttl;
     set_alarm(*stream, std::min(stream->start_by, stream->orphan_at));

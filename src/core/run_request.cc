@@ -20,7 +20,7 @@ Error broken() {
 bool operator==(const RunRequest& a, const RunRequest& b) {
   return a.prompt == b.prompt && a.tokens_max == b.tokens_max && a.sampling == b.sampling &&
          a.text.boundary == b.text.boundary && a.text.stop == b.text.stop && a.detach == b.detach &&
-         a.surface == b.surface && a.include_usage == b.include_usage;
+         a.surface == b.surface && a.include_usage == b.include_usage && a.priority == b.priority;
 }
 
 // A job as engines are sent it, then the rest, each as a message (base/message.h).
@@ -30,7 +30,8 @@ std::string encode(const RunRequest& request) {
                              .gen = {},
                              .prompt = request.prompt,
                              .tokens_max = request.tokens_max,
-                             .sampling = request.sampling},
+                             .sampling = request.sampling,
+                             .priority = request.priority},
                  out);
   MessageWriter rest{out};
   rest.put(static_cast<std::uint8_t>(request.text.boundary));
@@ -63,7 +64,8 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
   RunRequest request{.prompt = std::move(job->prompt),
                      .tokens_max = job->tokens_max,
                      .sampling = std::move(job->sampling),
-                     .text = {}};
+                     .text = {},
+                     .priority = job->priority};
   const auto boundary = in.get<std::uint8_t>();
   request.text.stop.resize(in.get_count(kSizeBytes));
   for (std::string& stop : request.text.stop) stop = in.get_text();

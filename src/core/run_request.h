@@ -18,6 +18,7 @@ struct RunRequest {
   Detach detach = Detach::automatic;
   Surface surface = Surface::native;
   bool include_usage = false;
+  Priority priority = Priority::interactive;
 
   friend bool operator==(const RunRequest& a, const RunRequest& b);
 };

@@ -12,7 +12,8 @@ RunRequest full() {
           .text = {.boundary = text::Boundary::grapheme, .stop = {"a", "\n\n"}},
           .detach = Detach::keep,
           .surface = Surface::completions,
-          .include_usage = true};
+          .include_usage = true,
+          .priority = Priority::batch};
 }
 
 TEST(RunRequest, ComesBackAsItWas) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/core.h"
+#include "core/waiting_line.h"
 
 namespace seedance::core {
 
@@ -75,6 +76,7 @@ struct Core::Stream {
   Duration prefill{};
 
   TimePoint start_by = kNever;   // To be running by.
+  TimePoint due;                 // The same as it was asked for: its place in the line.
   TimePoint orphan_at = kNever;  // Nobody reads it: ends then.
   TimePoint alarm = kNever;      // Its entry in alarms_.
 
@@ -84,6 +86,8 @@ struct Core::Stream {
 };
 
 struct Core::Model {
+  explicit Model(Duration ageing) : line(ageing) {}
+
   ModelIndex index;
   std::string name;       // As clients ask for it.
   std::string full_name;  // name@version.
@@ -101,12 +105,13 @@ struct Core::Model {
   // The oldest first. Requests given up meanwhile stay until they are answered.
   std::deque<Asked> asked;
   std::uint64_t asked_bytes = 0;              // Of all of them.
-  std::map<std::uint64_t, Stream*> queue;     // Those in State::queued, by number.
+  WaitingLine line;                           // Those in State::queued.
   TimePoint usable_until{};                   // When the engine that is not usable now last was.
   std::map<std::uint64_t, Stream*> suspects;  // Of those in the queue.
   Stream* on_trial = nullptr;                 // A suspect that runs and is not proven.
   std::uint32_t unproven = 0;                 // Of those that run.
-  std::array<std::uint32_t, 4> count{};       // Streams by State.
+  std::array<std::uint32_t, kPriorityCount> running{};  // Those that run, by class.
+  std::array<std::uint32_t, 4> count{};                 // Streams by State.
 
   std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
 
@@ -117,7 +122,18 @@ struct Core::Model {
   }
 
   bool usable() const { return engine_up && pieces; }
-  bool takes_jobs() const { return usable() && in(State::running) < jobs_max(); }
+
+  // The lowest class of which it takes a job. Those of lower classes do not count: the engine
+  // has them wait for it.
+  std::optional<Priority> takes() const {
+    std::optional<Priority> lowest;
+    std::uint32_t jobs = 0;
+    for (const Priority priority : kPriorities) {
+      jobs += running.at(rank(priority));
+      if (usable() && jobs < jobs_max()) lowest = priority;
+    }
+    return lowest;
+  }
 };
 
 }  // namespace seedance::core

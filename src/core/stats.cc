@@ -6,6 +6,7 @@ using observe::append_counter;
 using observe::append_family;
 using observe::append_gauge;
 using observe::append_histogram;
+using observe::append_histogram_samples;
 using observe::append_sample;
 
 void append_text(std::string& out, const Stats& stats) {
@@ -60,10 +61,23 @@ void append_text(std::string& out, const Stats& stats) {
                static_cast<double>(stats.prepare_bytes.value()));
   append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",
                static_cast<double>(stats.streams_queued.value()));
+  append_family(out, "seedance_queue_depth", "Of these, those of each priority.", "gauge");
+  for (const Priority priority : kPriorities) {
+    const observe::Label label{"priority", name(priority)};
+    append_sample(out, "seedance_queue_depth", {&label, 1},
+                  static_cast<double>(stats.queue_depth.at(rank(priority)).value()));
+  }
   append_gauge(out, "seedance_streams_running", "Streams in an engine.",
                static_cast<double>(stats.streams_running.value()));
-  append_histogram(out, "seedance_queue_seconds", "Accepted until prefill began.",
-                   stats.queue_seconds);
+  append_counter(out, "seedance_sequences_parked_total",
+                 "Sequences that gave their place to a request of a higher priority for a while.",
+                 stats.sequences_parked.value());
+  append_family(out, "seedance_queue_seconds", "Accepted until prefill began, by priority.",
+                "histogram");
+  for (const Priority priority : kPriorities) {
+    append_histogram_samples(out, "seedance_queue_seconds", {"priority", name(priority)},
+                             stats.queue_seconds.at(rank(priority)));
+  }
   append_histogram(out, "seedance_prefill_seconds", "Prefill until the first token was sampled.",
                    stats.prefill_seconds);
   append_histogram(out, "seedance_ttft_seconds", "Accepted until the first token was committed.",

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error_code.h"
+#include "base/priority.h"
 #include "engine/end_cause.h"
 #include "observe/metric.h"
 #include "stream/record.h"
@@ -27,12 +28,14 @@ struct Stats {
   observe::Counter redrives;           // Streams given to an engine again after a death.
   observe::Counter streams_recovered;  // Found in the journal when the server started.
   observe::Counter tenant_refused;     // Over a tenant's number of streams.
+  observe::Counter sequences_parked;   // That gave their place to a higher class for a while.
   observe::Gauge prepare_bytes;
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
+  std::array<observe::Gauge, kPriorityCount> queue_depth;  // Of these, by Priority.
   observe::Gauge streams_running;
   observe::Gauge streams_kept;
-  observe::Histogram queue_seconds;
+  std::array<observe::Histogram, kPriorityCount> queue_seconds;  // By Priority.
   observe::Histogram prefill_seconds;
   observe::Histogram ttft_seconds;
   observe::Histogram inter_token_seconds;

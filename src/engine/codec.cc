@@ -107,10 +107,11 @@ Step get_step(FieldReader& in) {
     token.reused = in.get<std::uint32_t>();
     token.logprobs = get_logprobs(in);
   }
+  step.parked = in.get<std::uint32_t>();
   return step;
 }
 
-Job get_job(FieldReader& in) {
+std::optional<Job> get_job(FieldReader& in) {
   Job job;
   job.id.value = in.get<std::uint64_t>();
   job.gen.value = in.get<std::uint32_t>();
@@ -119,6 +120,9 @@ Job get_job(FieldReader& in) {
   job.scope = in.get<std::uint64_t>();
   job.tokens_max = in.get<std::uint32_t>();
   job.sampling = get_sampling(in);
+  const auto priority = to_priority(in.get<std::uint8_t>());
+  if (!priority) return std::nullopt;
+  job.priority = *priority;
   return job;
 }
 
@@ -147,6 +151,7 @@ struct CommandWriter {
     out.put(job.scope);
     out.put(job.tokens_max);
     put_sampling(out, job.sampling);
+    out.put(static_cast<std::uint8_t>(job.priority));
   }
   void operator()(const Cancel& cancel) const {
     put_kind(out, Kind::cancel);
@@ -177,6 +182,7 @@ struct EventWriter {
     put_kind(out, Kind::step);
     out.put(static_cast<std::uint32_t>(step.tokens.size()));
     for (const StepToken& token : step.tokens) put_token(out, token);
+    out.put(step.parked);
   }
   void operator()(const JobFailed& failed) const {
     put_kind(out, Kind::job_failed);
@@ -252,7 +258,7 @@ Result<Command> decode_command(Bytes body) {
   std::optional<Command> command;
   switch (static_cast<Kind>(in.get<std::uint8_t>())) {
     case Kind::job:
-      command = get_job(in);
+      if (auto job = get_job(in)) command = *std::move(job);
       break;
     case Kind::cancel: {
       Cancel cancel;

@@ -28,7 +28,8 @@ const std::vector<Command>& commands() {
                        .logit_bias = {{TokenId{5}, -100.0F}},
                        .logprobs = true,
                        .top_logprobs = 3,
-                       .ignore_eos = true}},
+                       .ignore_eos = true},
+          .priority = Priority::batch},
       Cancel{.id = {8}, .gen = {1}},
   };
   return kAll;
@@ -41,12 +42,13 @@ const std::vector<Event>& events() {
             .sequences_max = 64,
             .vocabulary_size = 512,
             .timeline = {{"load", 1.5}, {"warmup", 0.25}}},
-      Step{{StepToken{.job = {1}, .gen = {1}, .token = {9}, .prefill = Duration{123}},
-            StepToken{.job = {2},
-                      .gen = {3},
-                      .token = {-1},
-                      .end = JobEnd::context,
-                      .logprobs = {{.chosen = -1, .top = {{TokenId{4}, -0.5F}}}}}}},
+      Step{.tokens = {StepToken{.job = {1}, .gen = {1}, .token = {9}, .prefill = Duration{123}},
+                      StepToken{.job = {2},
+                                .gen = {3},
+                                .token = {-1},
+                                .end = JobEnd::context,
+                                .logprobs = {{.chosen = -1, .top = {{TokenId{4}, -0.5F}}}}}},
+           .parked = 2},
       JobFailed{.job = {3},
                 .gen = {1},
                 .problem = {.code = ErrorCode::context_length_exceeded,
@@ -101,6 +103,12 @@ TEST(Codec, RefusesACauseThatThereIsNot) {
   std::string body = body_of(Event{Failed{"x", EndCause::hung}});
   ++body.back();
   EXPECT_FALSE(decode_event(as_bytes(body)));
+}
+
+TEST(Codec, RefusesAPriorityThatIsNone) {
+  std::string body = body_of(commands().front());
+  body.back() = 3;
+  EXPECT_FALSE(decode_command(as_bytes(body)));
 }
 
 TEST(Codec, CommandsAreNoEvents) {

@@ -11,6 +11,7 @@
 
 #include "base/error_code.h"
 #include "base/id.h"
+#include "base/priority.h"
 #include "base/time.h"
 #include "engine/end_cause.h"
 #include "stream/record.h"
@@ -58,6 +59,7 @@ struct Job {
   std::uint64_t scope = 0;
   std::uint32_t tokens_max = 0;  // Of the stream: committed ones count.
   Sampling sampling = {};
+  Priority priority = Priority::interactive;
 
   friend bool operator==(const Job&, const Job&) = default;
 };
@@ -98,6 +100,9 @@ struct StepToken {
 // Everything that one step of the engine made, for all jobs.
 struct Step {
   std::vector<StepToken> tokens;
+  // Sequences that gave their place to a job of a higher class since the last one. They go on
+  // later.
+  std::uint32_t parked = 0;
 
   friend bool operator==(const Step&, const Step&) = default;
 };

@@ -67,7 +67,7 @@ void Runner::on(engine::Job job) {
       key,
       Running{.tokens_max = prompt_tokens + job.tokens_max,
               .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
-  if (added) planner_.add(key, std::move(tokens), job.scope);
+  if (added) planner_.add(key, std::move(tokens), job.scope, job.priority);
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -192,9 +192,10 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   }
   if (step.tokens.empty()) {
     events_.emplace_back(engine::Alive{});
-  } else {
-    events_.emplace_back(std::move(step));
+    return;
   }
+  step.parked = planner_.take_parked();
+  events_.emplace_back(std::move(step));
 }
 
 void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {

@@ -60,6 +60,7 @@ class RunnerTest : public testing::Test {
         outcomes_[failed->job.value].problem = failed->problem;
       } else if (const auto* made = std::get_if<engine::Step>(&event)) {
         for (const engine::StepToken& token : made->tokens) take(token);
+        parked_ += made->parked;
       }
     }
   }
@@ -92,6 +93,7 @@ class RunnerTest : public testing::Test {
   std::optional<Runner> runner_;
   std::map<std::uint64_t, Outcome> outcomes_;
   int steps_ = 0;
+  std::uint32_t parked_ = 0;
 };
 
 TEST_F(RunnerTest, GivesTokensUntilTheLengthIsReached) {
@@ -306,8 +308,9 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
     const auto own = random_prompt(id, 1 + random.below(20));
     prompt.insert(prompt.end(), own.begin(), own.end());
     jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(30)));
+    jobs[id].priority = kPriorities.at(random.below(kPriorityCount));
     start(jobs[id]);
-    for (std::uint64_t steps = random.below(5); steps > 0; --steps) step();
+    for (std::uint64_t steps = random.below(3); steps > 0; --steps) step();
     if (random.below(6) == 0) cancel(random.below(id + 1));
   }
   run();
@@ -320,9 +323,38 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
   }
   EXPECT_GT(ended, 60);
   EXPECT_GT(reused, 0);
+  EXPECT_GT(parked_, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerLoadTest, testing::Values(0U, 640U));
+
+// Its client sees a pause: no token is lost, made twice or made anew.
+TEST_F(RunnerTest, AParkedJobGoesOnBehindItsTokens) {
+  load({.sequences_max = 2});
+  for (const std::uint64_t id : {1U, 2U}) {
+    Job job = greedy_job(id, random_prompt(id, 9), 30);
+    job.priority = Priority::batch;
+    start(job);
+  }
+  for (int i = 0; i < 10; ++i) step();
+  Job urgent = greedy_job(3, random_prompt(3, 9), 5);
+  urgent.priority = Priority::realtime;
+  start(urgent);
+  step();
+  step();
+  EXPECT_GE(outcome(3).tokens.size(), 1);
+  EXPECT_LE(outcome(2).tokens.size(), 11);
+  run();
+  LoneModel lone;
+  for (const std::uint64_t id : {1U, 2U}) {
+    EXPECT_EQ(outcome(id).tokens.size(), 30);
+    EXPECT_LT(lone.regret(random_prompt(id, 9), outcome(id).tokens), kEpsilon) << id;
+  }
+  EXPECT_LT(lone.regret(urgent.prompt, outcome(3).tokens), kEpsilon);
+  EXPECT_EQ(outcome(1).steps.back() - outcome(1).steps.front(), 29);  // Only one made room.
+  EXPECT_GE(outcome(2).steps.back() - outcome(2).steps.front(), 29 + 5);
+  EXPECT_EQ(parked_, 1);
+}
 
 TEST_F(RunnerTest, KeepsItsMemoryInTheTypeThatIsAsked) {
   std::size_t before = std::numeric_limits<std::size_t>::max();

@@ -19,6 +19,27 @@ void append_escaped(std::string& out, std::string_view value) {
   }
 }
 
+// `label` and what may stand beside it: `name="value",`, or nothing.
+void append_buckets(std::string& out, std::string_view name, const std::string& label,
+                    const Histogram& histogram) {
+  // One pass, so that +Inf and the count agree although the writer goes on.
+  std::uint64_t total = 0;
+  const auto append_bucket = [&](std::string_view bound) {
+    fmt::format_to(std::back_inserter(out), "{}_bucket{{{}le=\"{}\"}} {}\n", name, label, bound,
+                   total);
+  };
+  for (std::size_t i = 0; i < kLatencyBounds.size(); ++i) {
+    total += histogram.bucket(i);
+    append_bucket(fmt::to_string(kLatencyBounds.at(i)));
+  }
+  total += histogram.bucket(kLatencyBounds.size());
+  append_bucket("+Inf");
+  const std::string alone =
+      label.empty() ? "" : fmt::format("{{{}}}", label.substr(0, label.size() - 1));
+  fmt::format_to(std::back_inserter(out), "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, alone,
+                 histogram.sum(), total);
+}
+
 }  // namespace
 
 void Histogram::observe(double seconds) {
@@ -69,17 +90,17 @@ void append_gauge(std::string& out, std::string_view name, std::string_view help
 void append_histogram(std::string& out, std::string_view name, std::string_view help,
                       const Histogram& histogram) {
   append_family(out, name, help, "histogram");
-  // One pass, so that +Inf and the count agree although the writer goes on.
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < kLatencyBounds.size(); ++i) {
-    total += histogram.bucket(i);
-    fmt::format_to(std::back_inserter(out), "{}_bucket{{le=\"{}\"}} {}\n", name,
-                   kLatencyBounds.at(i), total);
-  }
-  total += histogram.bucket(kLatencyBounds.size());
-  fmt::format_to(std::back_inserter(out), "{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n", name,
-                 total, histogram.sum());
-  fmt::format_to(std::back_inserter(out), "{}_count {}\n", name, total);
+  append_buckets(out, name, "", histogram);
+}
+
+void append_histogram_samples(std::string& out, std::string_view name, Label label,
+                              const Histogram& histogram) {
+  std::string text;
+  text += label.name;
+  text += "=\"";
+  append_escaped(text, label.value);
+  text += "\",";
+  append_buckets(out, name, text, histogram);
 }
 
 }  // namespace seedance::observe

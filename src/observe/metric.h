@@ -79,5 +79,7 @@ struct Label {
 };
 void append_sample(std::string& out, std::string_view name, std::span<const Label> labels,
                    double value);
+void append_histogram_samples(std::string& out, std::string_view name, Label label,
+                              const Histogram& histogram);
 
 }  // namespace seedance::observe

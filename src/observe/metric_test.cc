@@ -23,6 +23,17 @@ TEST(Histogram, CountsIntoTheFirstBoundThatHolds) {
   EXPECT_THAT(out, HasSubstr("x_seconds_count 4\n"));
 }
 
+TEST(Histogram, HasALabelBesideItsBounds) {
+  Histogram histogram;
+  histogram.observe(0.5);
+  std::string out;
+  append_histogram_samples(out, "x_seconds", {"kind", "a\"b"}, histogram);
+  EXPECT_THAT(out, HasSubstr("x_seconds_bucket{kind=\"a\\\"b\",le=\"0.0001\"} 0\n"));
+  EXPECT_THAT(out, HasSubstr("x_seconds_bucket{kind=\"a\\\"b\",le=\"+Inf\"} 1\n"));
+  EXPECT_THAT(out, HasSubstr("x_seconds_sum{kind=\"a\\\"b\"} 0.5\n"));
+  EXPECT_THAT(out, HasSubstr("x_seconds_count{kind=\"a\\\"b\"} 1\n"));
+}
+
 TEST(Metric, WritesFamilies) {
   std::string out;
   append_counter(out, "seedance_x_total", "Counts x.", 3);

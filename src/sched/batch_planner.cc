@@ -1,6 +1,7 @@
 #include "sched/batch_planner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -25,10 +26,14 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
                  "while every sequence but one decodes in a batch, that one's prompt goes on");
 }
 
-void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope) {
+void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope,
+                       Priority priority) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
-  waiting_.push_back(
-      {.job = job, .arrival = arrivals_++, .tokens = std::move(tokens), .scope = scope});
+  waiting_.push_back({.job = job,
+                      .arrival = arrivals_++,
+                      .tokens = std::move(tokens),
+                      .scope = scope,
+                      .claim = {.priority = priority}});
 }
 
 bool BatchPlanner::cancel(JobKey job) {
@@ -44,6 +49,7 @@ std::span<const Part> BatchPlanner::plan() {
   parts_.clear();
   for (auto& job : jobs_) {
     if (job) job->planned = job->placed = 0;
+    if (job) job->fresh = false;
   }
   admit(prompt_room());
   deal(prompt_room());  // Of those who came in, some may decode at once.
@@ -79,32 +85,102 @@ std::uint32_t BatchPlanner::prompt_room() const {
       budget_.tokens(decoding, static_cast<std::uint32_t>(running_ + waiting_.size()) - decoding));
 }
 
-// Gives free slots to those who wait, as long as this batch has room for a token of each and
+// Gives slots to those who wait, as long as this batch has room for a token of each and
 // for what it takes to copy their prefixes, and what is in their way.
 void BatchPlanner::admit(std::uint32_t room) {
-  for (auto next = waiting_.begin(); next != waiting_.end();) {
-    if (hold_ || room == 0 || running_ == jobs_.size()) return;
-    if (next->passes < kPassesMax && slots_.comes_soon(next->tokens, next->scope)) {
-      ++next->passes;
+  std::ranges::sort(waiting_, {},
+                    [](const Waiting& each) { return std::pair{each.claim.turn(), each.arrival}; });
+  std::vector<Waiting> parked;
+  std::uint64_t newest = 0;
+  for (auto next = waiting_.begin(); next != waiting_.end() && room > 0;) {
+    const bool free = !hold_ && running_ < jobs_.size();
+    const auto other = free ? std::nullopt : first_to_leave();
+    const bool may = free || (other && jobs_[*other]->claim.hold() > next->claim.priority);
+    if (!may || lets_pass(*next)) {
+      if (may) ++next->passes;
       ++next;
       continue;
     }
-    const std::uint32_t slot = slots_.enter(std::move(next->tokens), next->scope)->value;
-    jobs_[slot] = {.job = next->job, .arrival = next->arrival, .scope = next->scope};
+    if (other) {
+      parked.push_back(take_out(*other));
+      ++parked_;
+    }
+    newest = std::max(newest, next->arrival);
+    room -= std::min(room, enter(*next));
     next = waiting_.erase(next);
-    ++running_;
-    room -= std::min(room, 1 + (slots_.take_copied() / kCopiedPerComputed));
+  }
+  for (Waiting& each : waiting_) each.claim.overtaken += each.arrival < newest ? 1 : 0;
+  std::ranges::move(parked, std::back_inserter(waiting_));
+}
+
+// Whoever has a lower class computes the prefix when its turn comes, and that may be late.
+bool BatchPlanner::lets_pass(const Waiting& job) const {
+  if (job.passes == kPassesMax) return false;
+  const auto computing = slots_.comes_soon(job.tokens, job.scope);
+  return computing && jobs_[computing->value]->claim.priority <= job.claim.priority;
+}
+
+// What that takes of the batch's room.
+std::uint32_t BatchPlanner::enter(Waiting& job) {
+  const std::uint32_t slot = slots_.enter(std::move(job.tokens), job.scope)->value;
+  jobs_[slot] = {.job = job.job, .arrival = job.arrival, .scope = job.scope, .claim = job.claim};
+  ++running_;
+  return 1 + (slots_.take_copied() / kCopiedPerComputed);
+}
+
+// The newest of the lowest class, but nobody who has just come.
+std::optional<std::uint32_t> BatchPlanner::first_to_leave() const {
+  std::optional<std::uint32_t> last;
+  const auto order = [this](std::uint32_t slot) {
+    return std::pair{jobs_[slot]->claim.hold(), jobs_[slot]->arrival};
+  };
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (!jobs_[slot] || jobs_[slot]->fresh) continue;
+    if (!last || order(slot) > order(*last)) last = slot;
+  }
+  return last;
+}
+
+// It keeps its place in the order of arrival. What it had computed stays where it is, for
+// whoever can use it, unless that is in the way.
+BatchPlanner::Waiting BatchPlanner::take_out(std::uint32_t slot) {
+  const Running running = *std::exchange(jobs_[slot], std::nullopt);
+  --running_;
+  const auto known = slots_.tokens({slot});
+  Waiting job{.job = running.job,
+              .arrival = running.arrival,
+              .tokens = {known.begin(), known.end()},
+              .scope = running.scope,
+              .claim = running.claim};
+  ++job.claim.parks;
+  hold_ ? static_cast<void>(slots_.clear({slot})) : slots_.leave({slot});
+  return job;
+}
+
+// Those of a higher class come first.
+void BatchPlanner::deal(std::uint32_t room) {
+  std::uint64_t newest = 0;  // Of those of higher classes that got something.
+  for (const Priority turn : kPriorities) {
+    std::vector<std::uint32_t> prompts;
+    for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+      if (prefills(slot) && jobs_[slot]->claim.turn() == turn) prompts.push_back(slot);
+    }
+    if (prompts.empty()) continue;
+    room = deal(prompts, room);
+    for (const std::uint32_t slot : prompts) {
+      Running& job = *jobs_[slot];
+      job.claim.overtaken += job.planned == 0 && job.arrival < newest ? 1 : 0;
+    }
+    for (const std::uint32_t slot : prompts) {
+      if (jobs_[slot]->planned > 0) newest = std::max(newest, jobs_[slot]->arrival);
+    }
   }
 }
 
 // Deals the room out among prompts: to the oldest half of it, so that it comes to its end,
 // and the rest to those that have least left, so that nobody waits for another's long one.
-void BatchPlanner::deal(std::uint32_t room) {
-  std::vector<std::uint32_t> prompts;
-  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
-    if (prefills(slot)) prompts.push_back(slot);
-  }
-  if (prompts.empty()) return;
+// Gives back what is left.
+std::uint32_t BatchPlanner::deal(std::vector<std::uint32_t>& prompts, std::uint32_t room) {
   const auto give = [&](std::uint32_t slot, std::uint32_t most) {
     const std::uint32_t given = std::min({room, most, pending(slot) - jobs_[slot]->planned});
     jobs_[slot]->planned += given;
@@ -115,6 +191,7 @@ void BatchPlanner::deal(std::uint32_t room) {
   std::ranges::sort(prompts, {},
                     [&](std::uint32_t slot) { return std::pair{pending(slot), arrival(slot)}; });
   for (const std::uint32_t slot : prompts) give(slot, room);
+  return room;
 }
 
 void BatchPlanner::place_decoding() {
@@ -206,15 +283,11 @@ void BatchPlanner::on_failed(JobKey job) {
 bool BatchPlanner::on_no_room() {
   if (slots_.evict()) return true;
   if (running_ < 2) return false;
-  const auto age = [](const auto& job) { return job ? job->arrival + 1 : 0; };
-  const auto newest = std::ranges::max_element(jobs_, {}, age);
-  const auto slot = static_cast<std::uint32_t>(newest - jobs_.begin());
-  waiting_.push_front({.job = (*newest)->job,
-                       .arrival = (*newest)->arrival,
-                       .tokens = slots_.clear({slot}),
-                       .scope = (*newest)->scope});
-  leave(slot);
   hold_ = true;
+  for (auto& job : jobs_) {
+    if (job) job->fresh = false;
+  }
+  waiting_.push_back(take_out(*first_to_leave()));
   return true;
 }
 

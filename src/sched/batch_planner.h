@@ -6,9 +6,11 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/id.h"
+#include "base/priority.h"
 #include "sched/kv_slots.h"
 #include "sched/prefill_budget.h"
 
@@ -44,12 +46,25 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
+// A job that was parked so often keeps its slot to its end.
+inline constexpr std::uint32_t kParksMax = 4;
+// A job that had to see later ones served in so many steps is served as a realtime one.
+inline constexpr std::uint32_t kOvertakenMax = 64;
+
 // Composes batches: first the next token of every sequence that decodes, then
 // chunks of prompts until the batch is full or would take too long for those who
-// decode (PrefillBudget). Jobs wait in
-// order of arrival for one of the slots and get the lowest that is free. What is
+// decode (PrefillBudget). Jobs wait for one of the slots in order of class, then of
+// arrival, and get the lowest that is free. What is
 // known of their tokens' prefix is not computed again; a job whose prefix another
-// one is about to compute lets others pass until that is done, for a while.
+// one of no lower class is about to compute lets others pass until that is done, for
+// a while.
+//
+// A job that finds all slots taken takes that of the newest job of the lowest class, if
+// that class is lower than its own: who is parked so waits again, and goes on later behind
+// all tokens that it has. Prompts of a higher class get the room of a step first. Nobody
+// starves: a job is parked kParksMax times at most, and kOvertakenMax steps in which later
+// ones got a slot, or room, before it make it a realtime job in its turn (not in its right
+// to take a slot). So whoever waits comes first in the end, and whoever runs stays.
 //
 // Parts come in the order that llama.cpp's split of a batch into passes wants
 // (llama_batch_allocr::split_equal): one pass takes the same number of tokens of
@@ -66,9 +81,10 @@ class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
 
-  // `tokens` are known, at least 1. The job waits behind all others. Prefixes are shared
-  // within a scope.
-  void add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope = 0);
+  // `tokens` are known, at least 1. The job waits behind all others of its class. Prefixes are
+  // shared within a scope.
+  void add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope = 0,
+           Priority priority = Priority::interactive);
 
   // Whether it was there, in whatever state.
   bool cancel(JobKey job);
@@ -82,12 +98,16 @@ class BatchPlanner {
   void on_failed(JobKey job);               // Nor is what it has in memory to be trusted.
 
   // The memory has no room for what was planned. What nobody uses is dropped; where there
-  // is no such thing, the newest running job is taken out, and starts anew from its first
-  // token when another job has ended. False when it is the only one, which then stays.
+  // is no such thing, the newest running job of the lowest class is taken out, and starts
+  // anew from its first token when another job has ended. False when it is the only one,
+  // which then stays.
   bool on_no_room();
 
   // What is to be done to the memory, in this order, since the last call.
   std::vector<KvChange> take_changes() { return slots_.take_changes(); }
+
+  // How many jobs were parked since the last call.
+  std::uint32_t take_parked() { return std::exchange(parked_, 0); }
 
   // Of a job that runs.
   std::span<const TokenId> tokens(Slot slot) const { return slots_.tokens(slot); }  // Known.
@@ -98,12 +118,24 @@ class BatchPlanner {
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
+  // What decides a job's turn.
+  struct Claim {
+    Priority priority = Priority::interactive;
+    std::uint32_t parks = 0;
+    std::uint32_t overtaken = 0;  // Steps.
+
+    // In its turn for slots and room.
+    Priority turn() const { return overtaken < kOvertakenMax ? priority : Priority::realtime; }
+    // In the slot that it has.
+    Priority hold() const { return parks < kParksMax ? priority : Priority::realtime; }
+  };
   struct Waiting {
     JobKey job;
     std::uint64_t arrival = 0;
     std::vector<TokenId> tokens = {};
     std::uint64_t scope = 0;
     std::uint32_t passes = 0;  // That it let others pass.
+    Claim claim = {};
   };
   struct Running {
     JobKey job;
@@ -111,6 +143,8 @@ class BatchPlanner {
     std::uint64_t scope = 0;
     std::uint32_t planned = 0;  // Of what is pending, meant for this batch.
     std::uint32_t placed = 0;   // Of these, in parts_.
+    Claim claim = {};
+    bool fresh = true;  // It came in with this batch.
   };
 
   std::uint32_t pending(std::uint32_t slot) const;
@@ -118,7 +152,12 @@ class BatchPlanner {
   bool prefills(std::uint32_t slot) const;
   std::uint32_t prompt_room() const;
   void admit(std::uint32_t room);
+  bool lets_pass(const Waiting& job) const;
+  std::uint32_t enter(Waiting& job);
+  std::optional<std::uint32_t> first_to_leave() const;
+  Waiting take_out(std::uint32_t slot);
   void deal(std::uint32_t room);
+  std::uint32_t deal(std::vector<std::uint32_t>& prompts, std::uint32_t room);
   void place_decoding();
   void bridge(std::uint32_t begin, std::uint32_t end);
   void place_prompts();
@@ -134,7 +173,8 @@ class BatchPlanner {
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;
   std::uint64_t arrivals_ = 0;
-  bool hold_ = false;  // Room was short: nobody enters until somebody has ended.
+  bool hold_ = false;  // Room was short: a slot that is free is none until somebody has ended.
+  std::uint32_t parked_ = 0;
   std::vector<Part> parts_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sched/harness.h"
 
 namespace seedance::sched {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 constexpr PlannerLimits kFour{.sequences_max = 4, .batch_tokens_max = 16, .gap_max = 2};
 constexpr PlannerLimits kReusing{
     .sequences_max = 4, .batch_tokens_max = 16, .gap_max = 2, .reuse_min = 4};
-
-JobKey job(std::uint64_t id, std::uint32_t gen = 1) {
-  return {.id = id, .gen = {gen}};
-}
 
 Part part(std::uint32_t slot, std::uint64_t id, std::uint32_t begin, std::uint32_t count,
           bool last) {
@@ -33,35 +30,8 @@ Part filler(std::uint32_t slot, std::uint32_t begin = 0) {
   return {.slot = {slot}, .job = {}, .begin = begin, .count = 1, .last = false, .filler = true};
 }
 
-// Like nobody else's, if there are few jobs.
-std::vector<TokenId> tokens_of(JobKey key, std::uint32_t count) {
-  std::vector<TokenId> tokens;
-  for (std::uint32_t at = 0; at < count; ++at) {
-    tokens.push_back({static_cast<std::int32_t>(key.id * 1000 + at)});
-  }
-  return tokens;
-}
-
 void add(BatchPlanner& planner, JobKey key, std::uint32_t tokens) {
   planner.add(key, tokens_of(key, tokens));
-}
-
-using Parts = std::vector<Part>;
-using Changes = std::vector<KvChange>;
-
-Parts plan(BatchPlanner& planner) {
-  const auto parts = planner.plan();
-  return {parts.begin(), parts.end()};
-}
-
-// Carries a plan out as the worker does: each `last` part gives one token.
-Parts step(BatchPlanner& planner) {
-  Parts parts = plan(planner);
-  planner.on_computed({});
-  for (const Part& each : parts) {
-    if (each.last) planner.on_token(each.slot, {-1});
-  }
-  return parts;
 }
 
 // Jobs 0 to count - 1 in the slots of the same numbers, all decoding.
@@ -381,36 +351,6 @@ TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
   add(planner, job(8), 60);
   EXPECT_EQ(plan(planner).back(), part(3, 8, 0, 10, false));
 }
-
-// A model's memory as the changes and batches make it.
-class Memory {
- public:
-  explicit Memory(std::uint32_t slots) : slots_(slots) {}
-
-  void change(const Changes& changes) {
-    for (const auto& [slot, from, count] : changes) {
-      std::vector<TokenId> tokens = slots_[from.value];
-      ASSERT_LE(count, tokens.size());
-      tokens.resize(count);
-      slots_[slot.value] = tokens;
-    }
-  }
-
-  // Whether they may be computed there.
-  void compute(const Part& part, std::span<const TokenId> known) {
-    std::vector<TokenId>& tokens = slots_[part.slot.value];
-    ASSERT_EQ(part.begin, tokens.size());
-    if (part.filler) return;
-    const auto added = known.subspan(part.begin, part.count);
-    tokens.insert(tokens.end(), added.begin(), added.end());
-    if (part.last) {
-      EXPECT_TRUE(std::ranges::equal(tokens, known));
-    }
-  }
-
- private:
-  std::vector<std::vector<TokenId>> slots_;
-};
 
 // Some jobs whose prompts begin alike come and go.
 class RandomLoad {

@@ -39,15 +39,18 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t sc
   return slot;
 }
 
-bool KvSlots::comes_soon(std::span<const TokenId> tokens, std::uint64_t scope) const {
-  if (limits_.reuse_min == 0) return false;
+std::optional<Slot> KvSlots::comes_soon(std::span<const TokenId> tokens,
+                                        std::uint64_t scope) const {
+  if (limits_.reuse_min == 0) return std::nullopt;
   const std::uint32_t here = longest(tokens, scope, std::nullopt).tokens;
-  return std::ranges::any_of(contents_, [&](const Content& content) {
+  const auto found = std::ranges::find_if(contents_, [&](const Content& content) {
     if (!content.used || content.scope != scope) return false;
     const std::uint32_t soon = common_prefix(tokens.first(tokens.size() - 1), content.tokens);
     return soon > content.computed && soon >= here + limits_.reuse_min &&
            worth_copying(soon, content.tokens.size());
   });
+  if (found == contents_.end()) return std::nullopt;
+  return Slot{static_cast<std::uint32_t>(found - contents_.begin())};
 }
 
 void KvSlots::append(Slot slot, TokenId token) {

@@ -59,9 +59,9 @@ class KvSlots {
   // its last token is left to be computed. Only what has the same scope is used again.
   std::optional<Slot> enter(std::vector<TokenId> tokens, std::uint64_t scope = 0);
 
-  // Whether more of the tokens' prefix is about to be computed for a sequence than lies
-  // anywhere now: enough that waiting for it saves work.
-  bool comes_soon(std::span<const TokenId> tokens, std::uint64_t scope = 0) const;
+  // The slot of a sequence for which more of the tokens' prefix is about to be computed than
+  // lies anywhere now: enough that waiting for it saves work. Nothing when there is none.
+  std::optional<Slot> comes_soon(std::span<const TokenId> tokens, std::uint64_t scope = 0) const;
 
   void append(Slot slot, TokenId token);  // One more is known.
   void on_computed(Slot slot, std::uint32_t tokens);

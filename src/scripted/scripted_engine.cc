@@ -117,7 +117,8 @@ void ScriptedEngine::accept(Job job, TimePoint now) {
   if (running_.size() < script_.sequences && waiting_.empty()) {
     start(std::move(job), now);
   } else {
-    waiting_.push_back(std::move(job));
+    waiting_.insert(std::ranges::upper_bound(waiting_, job.priority, {}, &Job::priority),
+                    std::move(job));
   }
 }
 

@@ -24,8 +24,8 @@ namespace seedance::scripted {
 // Log-probabilities are made up, but such as a model could give.
 //
 // A job's first token comes script.prefill for each of its tokens after it got
-// its turn; then a token a pause. Jobs over script.sequences wait, first come,
-// first served.
+// its turn; then a token a pause. Jobs over script.sequences wait: those of higher
+// classes go first, and of one class who came first. Nobody who runs makes room.
 //
 // Sans-IO: commands and time go in; the owner empties next() after each, and
 // calls on_time() no later than deadline(), which may have passed already. Says

@@ -231,6 +231,21 @@ TEST(ScriptedEngine, JobsWaitTheirTurn) {
   EXPECT_EQ(world.now, kBegin + 120ms);  // Three rounds of 0, 20 and 40 ms.
 }
 
+TEST(ScriptedEngine, JobsOfHigherClassesGoFirst) {
+  World world{{.sequences = 1}};
+  const std::vector<Priority> classes{Priority::batch, Priority::batch, Priority::realtime,
+                                      Priority::interactive, Priority::realtime};
+  for (std::uint64_t id = 0; id < classes.size(); ++id) {
+    Job one = job(id, 1);
+    one.priority = classes[id];
+    world.command(one);
+  }
+  world.run();
+  std::vector<std::uint64_t> order;
+  for (const StepToken& token : world.tokens) order.push_back(token.job.value);
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 2, 4, 3, 1}));
+}
+
 TEST(ScriptedEngine, CancelEndsARunningJobAndGivesItsPlaceAway) {
   World world{{.rate = 50, .prefill = 0us, .sequences = 1}};
   world.command(job(1));

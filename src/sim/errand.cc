@@ -86,6 +86,7 @@ void Errand::ask(std::string_view name, std::vector<std::string>& messages) {
   if (request.endless) json.field("ignore_eos", true);
   if (request.logprobs) json.field("logprobs", true);
   if (request.cancels) json.field("detach", "cancel");
+  json.field("priority", seedance::name(request.priority));
   if (request.deadline_ms > 0) json.field("deadline_ms", request.deadline_ms);
   if (request.boundary == text::Boundary::grapheme) json.field("boundary", "grapheme");
   if (!request.stop.empty()) {

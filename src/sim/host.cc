@@ -93,6 +93,9 @@ void Host::know(const engine::Command& command) {
   if (const auto* job = std::get_if<engine::Job>(&command)) {
     const auto story = stories_.find(job->prompt);
     if (!story) return world_.violate("a job with a prompt that nobody asked for");
+    if (job->priority != stories_[*story].request.priority) {
+      return world_.violate("a job of another priority than was asked for");
+    }
     jobs_[job->id] = {job->gen, *story, job->committed.size()};
   } else {
     jobs_.erase(std::get<engine::Cancel>(command).id);

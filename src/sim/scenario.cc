@@ -118,6 +118,7 @@ core::Limits draw_limits(World& world) {
   };
   return {.streams_queued_max = queue(),
           .prepares_max = queue(),
+          .priority_ageing = world.one_of<Duration>({{}, milliseconds{100}, seconds{10}}),
           .orphan_ttl = world.one_in(2) ? seconds{1} : seconds{10},
           .detach_ttl = world.one_in(4) ? seconds{2} : seconds{300},
           .terminal_ttl = world.one_in(4) ? seconds{5} : seconds{600},
@@ -172,6 +173,8 @@ Request draw_request(Town& town, const Scenario& scenario, std::string_view tena
     request.poison = static_cast<std::uint32_t>(world.below(4));
   }
   if (world.one_in(2)) request.key = fmt::format("key {}", town.stories_told);
+  request.priority =
+      world.one_of({Priority::realtime, Priority::interactive, Priority::batch, Priority::batch});
   return request;
 }
 

@@ -188,7 +188,9 @@ void Server::check_limits() {
   };
   check("prompts being prepared", host_.prepares(), plan_.limits.prepares_max);
   const std::uint32_t sequences = referee_.stories().script().sequences;
-  check("jobs at the engine", host_.jobs(), sequences + std::max(1U, sequences / 8));
+  // For a class, those of lower ones do not count.
+  check("jobs at the engine", host_.jobs(),
+        kPriorityCount * (sequences + std::max(1U, sequences / 8)));
   // Those whose ends are on their way to the journal come on top.
   if (inbox_.empty() && (disk_.idle() || !plan_.with_journal)) {
     check("streams kept", static_cast<std::uint64_t>(core_->stats().streams_kept.value()),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/priority.h"
 #include "scripted/script.h"
 #include "scripted/vocabulary.h"
 #include "stream/record.h"
@@ -36,6 +37,7 @@ struct Request {
   std::uint32_t deadline_ms = 0;             // 0 = none.
   std::optional<std::uint32_t> poison = {};  // The engine dies instead of saying this token.
   std::string key = {};                      // Idempotency key.
+  Priority priority = Priority::interactive;
 };
 
 // A request and its whole answer, as a lone engine that nothing happens to gives it.
