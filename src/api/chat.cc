@@ -34,6 +34,8 @@ constexpr std::array kFields{
     FieldRule{.name = "repeat_penalty"},
     FieldRule{.name = "ignore_eos"},
     FieldRule{.name = "boundary"},
+    FieldRule{.name = "overflow"},
+    FieldRule{.name = "parent"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{
         .name = "safety_identifier", .use = FieldUse::ignored, .reason = "a label of the caller's"},
@@ -156,6 +158,8 @@ Parsed<ChatRequest> parse_chat(std::string_view body) {
   read_sampling(fields, chat.request.sampling);
   read_logprobs(fields, chat.request.sampling);
   read_seed(fields, chat.request);
+  read_overflow(fields, chat.request);
+  read_parent(fields, chat.request);
   read_text_options(fields, chat.request.text);
   const StreamOptions options = read_stream_options(fields);
   chat.options = {.stream = options.stream,

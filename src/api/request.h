@@ -85,6 +85,8 @@ void read_seed(Fields& fields, core::GenerateRequest& request);
 void read_text_options(Fields& fields, text::TextOptions& options);  // stop, boundary.
 void read_logit_bias(Fields& fields, engine::Sampling& sampling);
 void read_model(Fields& fields, core::GenerateRequest& request);
+void read_overflow(Fields& fields, core::GenerateRequest& request);
+void read_parent(Fields& fields, core::GenerateRequest& request);
 
 // OpenAI's `stream` and `stream_options`.
 struct StreamOptions {

@@ -106,6 +106,8 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     stream.request.detach = request->detach;
     stream.request.surface = request->surface;
     stream.request.include_usage = request->include_usage;
+    stream.window = request->window;
+    stream.dropped = request->dropped;
   }
   stream.request.key = std::move(header.key);
   stream.log = log_of(recovered.state, header.with_logprobs);

@@ -53,7 +53,9 @@ void Core::put_state(Stream& stream) {
                                               .text = stream.request.text,
                                               .detach = stream.request.detach,
                                               .surface = stream.request.surface,
-                                              .include_usage = stream.request.include_usage})},
+                                              .include_usage = stream.request.include_usage,
+                                              .window = stream.window,
+                                              .dropped = stream.dropped})},
       .tokens = to_tokens(slice(stream, {0})),
       .ended = {}};
   if (stream.log->appended_head().done) {

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "core/context_window.h"
 #include "core/messages.h"
 
 namespace seedance::core {
@@ -18,6 +19,8 @@ struct RunRequest {
   Detach detach = Detach::automatic;
   Surface surface = Surface::native;
   bool include_usage = false;
+  ContextWindow window;
+  text::Dropped dropped;
 
   friend bool operator==(const RunRequest& a, const RunRequest& b);
 };

@@ -12,7 +12,9 @@ RunRequest full() {
           .text = {.boundary = text::Boundary::grapheme, .stop = {"a", "\n\n"}},
           .detach = Detach::keep,
           .surface = Surface::completions,
-          .include_usage = true};
+          .include_usage = true,
+          .window = {.context = 4096, .keep = 17},
+          .dropped = {.messages = 4, .tokens = 99}};
 }
 
 TEST(RunRequest, ComesBackAsItWas) {

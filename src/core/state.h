@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/context_window.h"
 #include "core/core.h"
 
 namespace seedance::core {
@@ -59,7 +60,7 @@ struct Core::Stream {
   Epoch epoch{1};
   GenerateRequest request;
   stream::Sha256 body{};
-  std::vector<TokenId> prompt;
+  std::vector<TokenId> prompt;  // While it is prepared, what its parent left.
   std::uint32_t prompt_tokens = 0;
   std::uint32_t cached_tokens = 0;  // Of these; known with the first token.
   std::uint32_t tokens_max = 0;
@@ -73,6 +74,8 @@ struct Core::Stream {
   TimePoint ended;
   WallTime ended_at;
   Duration prefill{};
+  ContextWindow window;   // Of Overflow::shift.
+  text::Dropped dropped;  // Of its prompt.
 
   TimePoint start_by = kNever;   // To be running by.
   TimePoint orphan_at = kNever;  // Nobody reads it: ends then.

@@ -119,6 +119,8 @@ Job get_job(FieldReader& in) {
   job.scope = in.get<std::uint64_t>();
   job.tokens_max = in.get<std::uint32_t>();
   job.sampling = get_sampling(in);
+  job.keep = in.get<std::uint32_t>();
+  job.dropped = in.get<std::uint32_t>();
   return job;
 }
 
@@ -147,6 +149,8 @@ struct CommandWriter {
     out.put(job.scope);
     out.put(job.tokens_max);
     put_sampling(out, job.sampling);
+    out.put(job.keep);
+    out.put(job.dropped);
   }
   void operator()(const Cancel& cancel) const {
     put_kind(out, Kind::cancel);

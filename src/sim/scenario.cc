@@ -172,6 +172,11 @@ Request draw_request(Town& town, const Scenario& scenario, std::string_view tena
     request.poison = static_cast<std::uint32_t>(world.below(4));
   }
   if (world.one_in(2)) request.key = fmt::format("key {}", town.stories_told);
+  if (!scenario.tight && world.one_in(4)) {  // Of several contexts, often.
+    request.shifts = true;
+    request.endless = request.endless || world.one_in(2);
+    request.tokens_max *= static_cast<std::uint32_t>(world.between(1, 5));
+  }
   return request;
 }
 
