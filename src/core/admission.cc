@@ -389,7 +389,11 @@ void Core::raise_generation(Stream& stream, stream::DriveRecord::Cause cause) {
 void Core::start(Stream& stream, TimePoint) {
   using Cause = stream::DriveRecord::Cause;
   put_tokens(stream);  // Made under the generation that ends here.
-  Cause cause = stream.state == State::running ? Cause::context : Cause::engine;
+  Cause cause = Cause::engine;
+  if (stream.state == State::running) {
+    cause = Cause::context;
+    stats_.shifts.add();
+  }
   if (std::exchange(stream.from_journal, false)) {
     stream.started = true;
     cause = Cause::server;

@@ -126,6 +126,7 @@ TEST(Overflow, AnAnswerThatFillsItsContextGoesOnWithoutItsOldestPart) {
   EXPECT_EQ(h.terminal().reason, stream::FinishReason::length);
   EXPECT_EQ(h.terminal().usage.completion_tokens, 40U);
   EXPECT_EQ(h.terminal().usage.dropped_tokens, 32U);
+  EXPECT_EQ(h.core.stats().shifts.value(), 4U);
 }
 
 TEST(Overflow, AnAnswerThatShiftsEndsSometime) {

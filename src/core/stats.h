@@ -22,6 +22,7 @@ struct Stats {
   observe::Counter tokens_generated;
   observe::Counter engine_restarts;
   observe::Counter redrives;           // Streams given to an engine again after a death.
+  observe::Counter shifts;             // The same, because their context was full.
   observe::Counter streams_recovered;  // Found in the journal when the server started.
   observe::Counter tenant_refused;     // Over a tenant's number of streams.
   observe::Gauge prepare_bytes;

@@ -1,5 +1,6 @@
 // Contexts that are too small, and conversations turn by turn.
 import assert from 'node:assert/strict';
+import { basename } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { models, regrets, Server } from './harness.mjs';
 
@@ -93,7 +94,7 @@ describe('with the scripted engine', () => {
   });
 });
 
-for (const model of models) describe(model, () => {
+for (const model of models) describe(basename(model), () => {
   let server, client;
   before(async () => {
     server = await Server.real(model, '--parallel', '4', '--ctx-size', '256');
