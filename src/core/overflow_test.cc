@@ -138,7 +138,7 @@ TEST(Overflow, AnAnswerThatShiftsEndsSometime) {
     prepare(h, {.tokens = alphabet(6)});
     for (std::size_t at = 0; at < h.jobs.size(); ++at) continue_job(h, engine::Job{h.jobs[at]});
   }
-  for (std::size_t i : {0U, 1U}) EXPECT_EQ(h.terminal(i).usage.completion_tokens, 30U);
+  for (const std::size_t i : {0U, 1U}) EXPECT_EQ(h.terminal(i).usage.completion_tokens, 30U);
 }
 
 TEST(Overflow, WithoutShiftAnAnswerEndsWithItsContext) {
