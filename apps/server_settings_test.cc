@@ -104,6 +104,7 @@ TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
   settings.max_streams_per_tenant = 54;
   settings.max_queued_streams = 70;
   settings.max_preparing_bytes = 7100;
+  settings.max_shift_tokens = 72;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
@@ -114,6 +115,7 @@ TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
   EXPECT_EQ(config->core.streams_queued_max, 70U);
   EXPECT_EQ(config->core.prepares_max, 70U);
   EXPECT_EQ(config->core.prepare_bytes_max, 7100U);
+  EXPECT_EQ(config->core.shift_tokens_max, 72U);
   settings.max_preparing_streams = 71;
   EXPECT_EQ(server_config(settings)->core.prepares_max, 71U);
 }

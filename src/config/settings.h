@@ -96,6 +96,7 @@ struct Settings {
   std::int64_t idle_timeout_ms = 0;
   std::int64_t stall_timeout_ms = 60'000;
   std::int64_t drain_timeout_ms = 5'000;
+  std::int64_t max_shift_tokens = 8192;
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

@@ -77,6 +77,8 @@ struct GenerateRequest {
   bool include_usage = false;  // OpenAI's stream_options.
   std::string key = {};        // Idempotency key, unique per tenant; empty = none.
   Priority priority = Priority::interactive;
+  text::Overflow overflow = text::Overflow::error;
+  std::optional<StreamId> parent = {};  // The stream that it continues.
 };
 
 // What its prompt, and the whole of it, take of memory, about.
@@ -206,6 +208,7 @@ struct Accepted {
   // How it was asked for.
   Surface surface = Surface::native;
   bool include_usage = false;
+  text::Dropped dropped = {};  // Of its prompt.
 };
 
 // A reader's place in a stream that was there.

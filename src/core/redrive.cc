@@ -119,6 +119,8 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     stream.request.surface = request->surface;
     stream.request.include_usage = request->include_usage;
     stream.request.priority = request->priority;
+    stream.window = request->window;
+    stream.dropped = request->dropped;
   }
   stream.request.key = std::move(header.key);
   stream.log = log_of(recovered.state, header.with_logprobs);

@@ -50,6 +50,9 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_stream_redrives_total",
                  "Streams that an engine took over after the death of another.",
                  stats.redrives.value());
+  append_counter(out, "seedance_context_shifts_total",
+                 "Contexts that were full, of streams that went on without the oldest part.",
+                 stats.shifts.value());
   append_counter(out, "seedance_streams_recovered_total",
                  "Streams that were in the journal when the server started.",
                  stats.streams_recovered.value());

@@ -26,6 +26,7 @@ struct Stats {
   std::array<observe::Counter, engine::kEndCauseCount> engine_ends;  // By EndCause.
   observe::Gauge fallback;             // The rung of the engine that ended last.
   observe::Counter redrives;           // Streams given to an engine again after a death.
+  observe::Counter shifts;             // The same, because their context was full.
   observe::Counter streams_recovered;  // Found in the journal when the server started.
   observe::Counter tenant_refused;     // Over a tenant's number of streams.
   observe::Counter sequences_parked;   // That gave their place to a higher class for a while.

@@ -120,6 +120,8 @@ std::optional<Job> get_job(FieldReader& in) {
   job.scope = in.get<std::uint64_t>();
   job.tokens_max = in.get<std::uint32_t>();
   job.sampling = get_sampling(in);
+  job.keep = in.get<std::uint32_t>();
+  job.dropped = in.get<std::uint32_t>();
   const auto priority = to_priority(in.get<std::uint8_t>());
   if (!priority) return std::nullopt;
   job.priority = *priority;
@@ -151,6 +153,8 @@ struct CommandWriter {
     out.put(job.scope);
     out.put(job.tokens_max);
     put_sampling(out, job.sampling);
+    out.put(job.keep);
+    out.put(job.dropped);
     out.put(static_cast<std::uint8_t>(job.priority));
   }
   void operator()(const Cancel& cancel) const {

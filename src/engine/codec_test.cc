@@ -29,7 +29,9 @@ const std::vector<Command>& commands() {
                        .logprobs = true,
                        .top_logprobs = 3,
                        .ignore_eos = true},
-          .priority = Priority::batch},
+          .priority = Priority::batch,
+          .keep = 1,
+          .dropped = 2},
       Cancel{.id = {8}, .gen = {1}},
   };
   return kAll;

@@ -60,6 +60,10 @@ struct Job {
   std::uint32_t tokens_max = 0;  // Of the stream: committed ones count.
   Sampling sampling = {};
   Priority priority = Priority::interactive;
+  // Behind the first `keep` of prompt and committed tokens the sequence lacks `dropped` ones:
+  // engine/sequence.h. Penalties and offsets count them all the same.
+  std::uint32_t keep = 0;
+  std::uint32_t dropped = 0;
 
   friend bool operator==(const Job&, const Job&) = default;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/sequence.h"
 #include "llama/failure.h"
 
 namespace seedance::llama {
@@ -61,12 +62,14 @@ void Runner::on(engine::Job job) {
   }
   const sched::JobKey key = key_of(job.id, job.gen);
   const std::size_t prompt_tokens = job.prompt.size();
-  std::vector<TokenId> tokens = std::move(job.prompt);
-  tokens.insert(tokens.end(), job.committed.begin(), job.committed.end());
+  std::vector<TokenId> tokens = engine::sequence_of(job);
   const auto [at, added] = jobs_.try_emplace(
       key,
-      Running{.tokens_max = prompt_tokens + job.tokens_max,
+      Running{.tokens_max = prompt_tokens + job.tokens_max - job.dropped,
               .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
+  if (added && job.dropped > 0) {
+    at->second.sampler.go_on_behind_cut(job.dropped, job.committed, tokens.size());
+  }
   if (added) planner_.add(key, std::move(tokens), job.scope, job.priority);
 }
 
@@ -92,7 +95,8 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
     return invalid(fmt::format("A token id is outside the vocabulary of {} tokens.",
                                model_.vocabulary_size()));
   }
-  const std::size_t tokens = job.prompt.size() + job.committed.size();
+  const std::size_t tokens = engine::sequence_tokens(job);
+  if (tokens == 0) return invalid("What was dropped leaves nothing to go on from.");
   if (tokens < model_.context_tokens()) return std::nullopt;
   return Problem{
       .code = ErrorCode::context_length_exceeded,
