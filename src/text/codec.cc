@@ -10,8 +10,9 @@ namespace {
 
 enum class Kind : std::uint8_t { prepare = 1, ready, failed, prepared };
 enum class InputKind : std::uint8_t { text, tokens, messages };  // As PromptInput's.
-enum class OutcomeKind : std::uint8_t { prompt, problem };       // As PrepareReply's.
-constexpr std::size_t kTextBytesMin = sizeof(std::uint32_t);     // An empty string's.
+constexpr auto kFormatLast = AnswerFormat::Kind::json_schema;
+enum class OutcomeKind : std::uint8_t { prompt, problem };    // As PrepareReply's.
+constexpr std::size_t kTextBytesMin = sizeof(std::uint32_t);  // An empty string's.
 
 template <typename Enum>
 void put_enum(MessageWriter& out, Enum value) {
@@ -69,16 +70,32 @@ std::optional<PromptInput> get_input(FieldReader& in) {
   return std::nullopt;
 }
 
+void put_format(MessageWriter& out, const AnswerFormat& format) {
+  put_enum(out, format.kind);
+  out.put(format.text);
+  out.put(format.param);
+}
+
+std::optional<AnswerFormat> get_format(FieldReader& in) {
+  AnswerFormat format{.kind = get_enum<AnswerFormat::Kind>(in)};
+  format.text = in.get_text();
+  format.param = in.get_text();
+  if (format.kind > kFormatLast) return std::nullopt;
+  return format;
+}
+
 void put_prompt(MessageWriter& out, const PreparedPrompt& prompt) {
   put_tokens(out, prompt.tokens);
   out.put(static_cast<std::uint32_t>(prompt.stop.size()));
   for (const std::string& stop : prompt.stop) out.put(stop);
+  out.put(prompt.grammar);
 }
 
 PreparedPrompt get_prompt(FieldReader& in) {
   PreparedPrompt prompt{.tokens = get_tokens(in)};
   prompt.stop.resize(in.get_count(kTextBytesMin));
   for (std::string& stop : prompt.stop) stop = in.get_text();
+  prompt.grammar = in.get_text();
   return prompt;
 }
 
@@ -164,6 +181,7 @@ void encode(const PrepareRequest& request, std::string& out) {
   put_enum(writer, Kind::prepare);
   writer.put(request.ticket);
   std::visit(InputWriter{writer}, request.input);
+  put_format(writer, request.format);
 }
 
 void encode(const VocabularyEvent& event, std::string& out) {
@@ -176,8 +194,10 @@ Result<PrepareRequest> decode_prepare_request(Bytes body) {
   if (get_enum<Kind>(in) != Kind::prepare) return fail(Errc::corrupt, "not a prepare request");
   const auto ticket = in.get<std::uint64_t>();
   auto input = get_input(in);
-  if (!input || !in.at_end()) return fail(Errc::corrupt, "a broken prepare request");
-  return PrepareRequest{ticket, *std::move(input)};
+  if (!input) return fail(Errc::corrupt, "a broken prepare request");
+  auto format = get_format(in);
+  if (!format || !in.at_end()) return fail(Errc::corrupt, "a broken prepare request");
+  return PrepareRequest{ticket, *std::move(input), *std::move(format)};
 }
 
 Result<VocabularyEvent> decode_vocabulary_event(Bytes body) {

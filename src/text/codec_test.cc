@@ -15,6 +15,12 @@ std::vector<PrepareRequest> requests() {
       {.ticket = std::uint64_t{1} << 63, .input = std::vector<TokenId>{{0}, {-1}, {70000}}},
       {.ticket = 3, .input = std::vector<ChatMessage>{{"system", ""}, {"user", "h\xC3\xA9"}}},
       {.ticket = 0, .input = ""},
+      {.ticket = 4,
+       .input = "",
+       .format = {.kind = AnswerFormat::Kind::grammar, .text = "root ::= .", .param = "grammar"}},
+      {.ticket = 5,
+       .input = std::vector<TokenId>{{1}},
+       .format = {.kind = AnswerFormat::Kind::json_schema, .text = "{}", .param = "json_schema"}},
   };
 }
 
@@ -35,6 +41,7 @@ std::vector<VocabularyEvent> events() {
       ready,
       VocabularyFailed{"no vocabulary"},
       PrepareReply{.ticket = 7, .outcome = PreparedPrompt{.tokens = {{1}, {2}}, .stop = {"</s>"}}},
+      PrepareReply{.ticket = 9, .outcome = PreparedPrompt{.tokens = {{1}}, .grammar = "root ::="}},
       PrepareReply{.ticket = 8, .outcome = problem},
   };
 }
@@ -70,7 +77,13 @@ TEST(TextCodec, EventsReadBackAndEveryCutIsRefused) {
 
 TEST(TextCodec, TakesNoRequestForAnEvent) {
   EXPECT_FALSE(decode_vocabulary_event(as_bytes(body_of(requests()[0]))));
-  EXPECT_FALSE(decode_prepare_request(as_bytes(body_of(events()[3]))));
+  EXPECT_FALSE(decode_prepare_request(as_bytes(body_of(events()[4]))));
+}
+
+TEST(TextCodec, RefusesAFormatOfNoKind) {
+  std::string body = body_of(requests()[3]);
+  body[body.size() - 9] = 3;
+  EXPECT_FALSE(decode_prepare_request(as_bytes(body)));
 }
 
 // Any change of one bit is refused or means another message: nothing is ignored.

@@ -1,4 +1,4 @@
-// What the core asks of a vocabulary: templates and encoding.
+// What the core asks of a vocabulary: templates, encoding and grammars.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,20 @@ using PromptInput = std::variant<std::string,           // Plain text.
                                  std::vector<TokenId>,  // Tokens, checked against the vocabulary.
                                  std::vector<ChatMessage>>;  // Messages, through the chat template.
 
+// What texts the answer may be, as the client says it.
+struct AnswerFormat {
+  enum class Kind : std::uint8_t { any, grammar, json_schema };
+  Kind kind = Kind::any;
+  std::string text = {};   // GBNF, or the schema as JSON.
+  std::string param = {};  // The field of the request that it is from.
+
+  friend bool operator==(const AnswerFormat&, const AnswerFormat&) = default;
+};
+
 struct PrepareRequest {
   std::uint64_t ticket = 0;  // Comes back in the answer.
   PromptInput input;
+  AnswerFormat format = {};
 
   friend bool operator==(const PrepareRequest&, const PrepareRequest&) = default;
 };
@@ -35,6 +46,7 @@ struct PrepareRequest {
 struct PreparedPrompt {
   std::vector<TokenId> tokens;
   std::vector<std::string> stop = {};  // Stop strings that the template asks for.
+  std::string grammar = {};            // Of the answer, in GBNF, checked; empty = any.
 
   friend bool operator==(const PreparedPrompt&, const PreparedPrompt&) = default;
 };
