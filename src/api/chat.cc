@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "api/answer_format.h"
 #include "wire/json.h"
 
 namespace seedance::api {
@@ -28,12 +29,14 @@ constexpr std::array kFields{
     FieldRule{.name = "stop"},
     FieldRule{.name = "stream"},
     FieldRule{.name = "stream_options"},
+    FieldRule{.name = "response_format"},
     // Extensions.
     FieldRule{.name = "top_k"},
     FieldRule{.name = "min_p"},
     FieldRule{.name = "repeat_penalty"},
     FieldRule{.name = "ignore_eos"},
     FieldRule{.name = "boundary"},
+    FieldRule{.name = "grammar"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{
         .name = "safety_identifier", .use = FieldUse::ignored, .reason = "a label of the caller's"},
@@ -57,10 +60,6 @@ constexpr std::array kFields{
               .use = FieldUse::fixed,
               .values = R"(["auto","default"])",
               .reason = "must be \"auto\" or \"default\": there are no other tiers"},
-    FieldRule{.name = "response_format",
-              .use = FieldUse::fixed,
-              .values = R"([{"type":"text"}])",
-              .reason = "must be {\"type\":\"text\"}: other formats are not supported yet"},
     FieldRule{.name = "modalities",
               .use = FieldUse::fixed,
               .values = R"([["text"]])",
@@ -157,6 +156,7 @@ Parsed<ChatRequest> parse_chat(std::string_view body) {
   read_logprobs(fields, chat.request.sampling);
   read_seed(fields, chat.request);
   read_text_options(fields, chat.request.text);
+  read_response_format(fields, chat.request);
   const StreamOptions options = read_stream_options(fields);
   chat.options = {.stream = options.stream,
                   .include_usage = options.include_usage,

@@ -7,6 +7,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
+#include "api/answer_format.h"
 #include "base/unicode.h"
 #include "wire/json.h"
 
@@ -35,6 +36,8 @@ constexpr std::array kFields{
     FieldRule{.name = "repeat_penalty"},
     FieldRule{.name = "ignore_eos"},
     FieldRule{.name = "boundary"},
+    FieldRule{.name = "grammar"},
+    FieldRule{.name = "response_format"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{.name = "n",
               .use = FieldUse::fixed,
@@ -137,6 +140,7 @@ Parsed<CompletionRequest> parse_completion(std::string_view body) {
   read_sampling(fields, request.sampling);
   read_seed(fields, request);
   read_text_options(fields, request.text);
+  read_response_format(fields, request);
   if (const auto top = fields.integer("logprobs", 0, kCompletionLogprobsMax)) {
     request.sampling.logprobs = true;
     request.sampling.top_logprobs = static_cast<std::uint32_t>(*top);

@@ -96,6 +96,10 @@ stream::Sha256 digest_of(const core::GenerateRequest& request) {
   out.put(static_cast<std::uint8_t>(request.text.boundary));
   out.put(std::uint64_t{request.text.stop.size()});
   for (const std::string& stop : request.text.stop) out.put(std::string_view{stop});
+  if (request.format.kind != text::AnswerFormat::Kind::any) {
+    out.put(static_cast<std::uint8_t>(request.format.kind));
+    out.put(std::string_view{request.format.text});
+  }
   return out.hash();
 }
 

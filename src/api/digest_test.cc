@@ -52,6 +52,9 @@ TEST(Digest, ChangesWithEverythingThatDecidesTheAnswer) {
       [](auto& r) { r.text.boundary = text::Boundary::grapheme; },
       [](auto& r) { r.text.stop = {"ab"}; },
       [](auto& r) { r.text.stop = {"a", "bc"}; },
+      [](auto& r) { r.format.kind = text::AnswerFormat::Kind::grammar; },
+      [](auto& r) { r.format = {text::AnswerFormat::Kind::grammar, "{}", "grammar"}; },
+      [](auto& r) { r.format = {text::AnswerFormat::Kind::json_schema, "{}", "json_schema"}; },
   };
   std::vector<stream::Sha256> digests{digest_of(request())};
   for (const Change& change : changes) {

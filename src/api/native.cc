@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "api/answer_format.h"
+
 namespace seedance::api {
 namespace {
 
@@ -42,8 +44,8 @@ constexpr std::array kInferFields{
     FieldRule{.name = "detach"},
     FieldRule{.name = "with"},
     FieldRule{.name = "key"},
-    FieldRule{.name = "grammar", .use = FieldUse::fixed, .reason = kLater},
-    FieldRule{.name = "json_schema", .use = FieldUse::fixed, .reason = kLater},
+    FieldRule{.name = "grammar"},
+    FieldRule{.name = "json_schema"},
     FieldRule{.name = "parent", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "session", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "priority", .use = FieldUse::fixed, .reason = kLater},
@@ -154,6 +156,7 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_logprobs(fields, subprotocol, infer);
   read_detach(fields, request.detach);
   read_key(fields, request.key);
+  read_format(fields, request);
   request.deadline = read_ms(fields, "deadline_ms", 1, kDeadlineMsMax);
   read_merge(fields, infer.options);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {

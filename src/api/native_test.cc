@@ -125,7 +125,7 @@ TEST(ParseInfer, RefusesWhatIsNotSupportedByName) {
     EXPECT_THAT(no.problem.message, HasSubstr(fmt::format("\"{}\" is not supported", rule.name)));
     ++refused;
   }
-  EXPECT_EQ(refused, 6);  // grammar json_schema parent session priority input
+  EXPECT_EQ(refused, 4);  // parent session priority input
   const NativeRefusal unknown = refusal(infer_json(R"("temprature":1)"));
   EXPECT_EQ(unknown.problem.param, "temprature");
   EXPECT_EQ(unknown.problem.message, "\"temprature\" is unknown.");

@@ -41,6 +41,7 @@ struct Limits {
   std::uint32_t readers_max = 64;                          // Of one stream at the same time.
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
+  std::uint64_t format_bytes_max = std::uint64_t{64} << 10;  // Of a grammar or schema.
 };
 
 // A stream that is redriven this often by server starts without a new token, or that
@@ -177,6 +178,7 @@ class Core {
   bool attach_by_key(Submit& submit, TimePoint now);
   std::optional<Problem> why_not_attached(const Stream& stream, const Submit& submit) const;
   void ask(Stream& stream);
+  static Prepare prepare_of(const Stream& stream);
   void ask_again(Model& model);
   std::size_t drop_prepares(ModelIndex index);
   void on_asked(Model& model, std::uint64_t number);

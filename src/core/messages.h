@@ -75,6 +75,7 @@ struct GenerateRequest {
   Surface surface = Surface::native;
   bool include_usage = false;  // OpenAI's stream_options.
   std::string key = {};        // Idempotency key, unique per tenant; empty = none.
+  text::AnswerFormat format = {};
 };
 
 // What its prompt, and the whole of it, take of memory, about.

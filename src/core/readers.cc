@@ -292,6 +292,7 @@ void Core::keep(Stream& stream, TimePoint until) {
   if (journal_) journal_->shrink(stream.id, run_bytes_of(stream));
   std::vector<TokenId>{}.swap(stream.prompt);
   stream.request.sampling.logit_bias = {};
+  std::string{}.swap(stream.request.sampling.grammar);
   stream.detokenizer.reset();
 }
 

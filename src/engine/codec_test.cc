@@ -28,7 +28,8 @@ const std::vector<Command>& commands() {
                        .logit_bias = {{TokenId{5}, -100.0F}},
                        .logprobs = true,
                        .top_logprobs = 3,
-                       .ignore_eos = true}},
+                       .ignore_eos = true,
+                       .grammar = "root ::= [a-z]+"}},
       Cancel{.id = {8}, .gen = {1}},
   };
   return kAll;

@@ -14,6 +14,7 @@
 #include "llama/model.h"
 #include "llama/sampler.h"
 #include "sched/batch_planner.h"
+#include "text/token_constraint.h"
 
 namespace seedance::llama {
 
@@ -43,6 +44,7 @@ class Runner {
   void on(engine::Job job);
   void on(engine::Cancel cancel);
   std::optional<Problem> refusal(const engine::Job& job) const;
+  Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
   void start(std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
@@ -51,13 +53,15 @@ class Runner {
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
-  void fail_job(sched::JobKey key, const std::string& message);
+  void fail_job(sched::JobKey key, const std::string& message,
+                ErrorCode code = ErrorCode::engine_failed);
 
   Model& model_;
   KvMemory memory_;
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
+  std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 
   // The batch, in llama.cpp's form.
   std::vector<llama_token> tokens_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <ranges>
+#include <utility>
 
 #include "base/random.h"
 
@@ -20,19 +21,30 @@ std::size_t index(TokenId token) {
 }  // namespace
 
 Sampler::Sampler(engine::Sampling parameters, std::size_t prompt_tokens,
-                 std::span<const TokenId> end_tokens)
+                 std::span<const TokenId> end_tokens,
+                 std::optional<text::TokenConstraint> constraint)
     : parameters_(std::move(parameters)),
       prompt_tokens_(prompt_tokens),
       end_tokens_(end_tokens),
-      counted_(prompt_tokens) {}
+      counted_(prompt_tokens),
+      constraint_(std::move(constraint)) {}
 
 Result<Sampler::Choice> Sampler::choose(std::span<float> logits, std::span<const TokenId> tokens) {
   adjust(logits, tokens);
-  const auto token = draw(logits, tokens.size() - prompt_tokens_);
+  const std::uint64_t offset = tokens.size() - prompt_tokens_;
+  const auto token = constraint_ ? draw_allowed(logits, offset) : draw(logits, offset);
   for (const auto& [changed, logit] : std::views::reverse(unchanged_)) {
     logits[index(changed)] = logit;
   }
-  if (!token) return fail(Errc::corrupt, "the model gave no finite logit");
+  if (constraint_ && constraint_->exhausted()) {
+    return fail(Errc::invalid, "the grammar can go on in too many ways");
+  }
+  if (!token && (!constraint_ || !best_token(logits))) {
+    return fail(Errc::corrupt, "the model gave no finite logit");
+  }
+  if (!token || (constraint_ && !constraint_->accept(*token))) {
+    return fail(Errc::invalid, "no token of the model is what the grammar wants next");
+  }
   Choice choice{.token = *token};
   if (parameters_.logprobs) choice.logprobs = logprobs(logits, *token);
   return choice;
@@ -121,6 +133,24 @@ std::optional<TokenId> Sampler::draw(std::span<const float> logits, std::uint64_
   weigh(best, scale);
   const std::size_t count = prefix_weighing(candidates_, uniform * weight());
   return TokenId{candidates_[count - 1].token};
+}
+
+std::optional<TokenId> Sampler::draw_allowed(std::span<float> logits, std::uint64_t offset) {
+  constexpr int kTries = 16;
+  const bool greedy = parameters_.temperature <= 0 || parameters_.top_k == 1;
+  for (int i = 0; greedy && i < kTries; ++i) {
+    const auto best = best_token(logits);
+    if (!best || constraint_->allows({*best})) {
+      return best ? std::optional{TokenId{*best}} : std::nullopt;
+    }
+    change(logits, {*best}, -kInfinity);
+  }
+  const text::TokenSet& allowed = constraint_->allowed();
+  masked_.assign(logits.size(), -kInfinity);
+  for (std::int32_t id = 0; std::cmp_less(id, logits.size()); ++id) {
+    if (allowed.contains({id})) masked_[index({id})] = logits[index({id})];
+  }
+  return draw(masked_, offset);
 }
 
 // Makes candidates_ the first that have at least `share` of the whole weight,

@@ -1,4 +1,4 @@
-// The vocabulary child: templates and encoding, away from everybody else.
+// The vocabulary child: templates, encoding and grammars, away from everybody else.
 #pragma once
 
 #include <memory>
@@ -52,7 +52,8 @@ class Vocabulary {
   // from one that the template wrote. A second token of the beginning is not
   // added. A model without a template continues the contents of the messages,
   // joined by line ends: it was not trained on roles.
-  std::variant<text::PreparedPrompt, Problem> prepare(const text::PromptInput& input) const;
+  std::variant<text::PreparedPrompt, Problem> prepare(const text::PromptInput& input,
+                                                      const text::AnswerFormat& format = {}) const;
 
  private:
   Vocabulary() = default;
@@ -61,7 +62,6 @@ class Vocabulary {
   Outcome prepared(const std::string& text) const;
   Outcome prepared(const std::vector<TokenId>& tokens) const;
   Outcome prepared(const std::vector<text::ChatMessage>& messages) const;
-  text::PieceTable pieces() const;
   bool lossless(const text::PieceTable& pieces) const;
 
   llama_model* model_ = nullptr;

@@ -12,7 +12,7 @@ namespace seedance::stream {
 namespace {
 
 constexpr std::string_view kMagic = "SEEDJRNL";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::string_view kSuffix = ".journal";
 constexpr std::size_t kDigits = 10;
 
