@@ -129,8 +129,12 @@ std::optional<TokenId> Sampler::draw(std::span<const float> logits, std::uint64_
     gather_likeliest(logits, best, scale, uniform);
     return TokenId{candidates_.back().token};
   }
+  return draw_candidate(best, floor, uniform);
+}
+
+TokenId Sampler::draw_candidate(float best, float floor, double uniform) {
   std::erase_if(candidates_, [&](const WeighedToken& each) { return each.logit < floor; });
-  weigh(best, scale);
+  weigh(best, 1 / parameters_.temperature);
   const std::size_t count = prefix_weighing(candidates_, uniform * weight());
   return TokenId{candidates_[count - 1].token};
 }
@@ -145,12 +149,72 @@ std::optional<TokenId> Sampler::draw_allowed(std::span<float> logits, std::uint6
     }
     change(logits, {*best}, -kInfinity);
   }
+  if (!greedy) {
+    if (const auto token = draw_likeliest(logits, offset)) return token;
+  }
   const text::TokenSet& allowed = constraint_->allowed();
   masked_.assign(logits.size(), -kInfinity);
   for (std::int32_t id = 0; std::cmp_less(id, logits.size()); ++id) {
     if (allowed.contains({id})) masked_[index({id})] = logits[index({id})];
   }
   return draw(masked_, offset);
+}
+
+// Nothing when those that it looks at do not decide.
+std::optional<TokenId> Sampler::draw_likeliest(std::span<const float> logits,
+                                               std::uint64_t offset) {
+  constexpr std::size_t kLooks = 64;
+  constexpr double kRounding = 1e-5;  // More than sums of floats are wrong by.
+  gather_best(logits, kLooks, candidates_);
+  if (candidates_.empty()) return std::nullopt;
+  std::ranges::sort(candidates_, comes_before);
+  const bool all = candidates_.size() < kLooks;
+  const float best = candidates_.front().logit;
+  const float lowest = candidates_.back().logit;
+  const float scale = parameters_.top_p < 1 ? 1 : 1 / parameters_.temperature;
+  weigh(best, scale);
+  const double total = total_weight(logits, best, scale);
+  const double unseen = std::max(0.0, total - weight()) + kRounding * total;
+  std::erase_if(candidates_,
+                [&](const WeighedToken& each) { return !constraint_->allows({each.token}); });
+  if (candidates_.empty()) return std::nullopt;
+  const float first = candidates_.front().logit;
+  const float floor = parameters_.min_p > 0 ? first + std::log(parameters_.min_p) : -kInfinity;
+  const double uniform = counter_uniform(parameters_.seed, offset);
+  if (!find_candidates(floor, uniform, unseen, all || lowest < floor)) return std::nullopt;
+  const bool drawn = parameters_.top_k == 0 && parameters_.top_p == 1 && parameters_.min_p == 0;
+  return drawn ? TokenId{candidates_.back().token} : draw_candidate(first, floor, uniform);
+}
+
+// Leaves in candidates_, which are the first that are allowed, those between which the draw is,
+// or without a filter those up to the one that is drawn. False when they cannot be told:
+// others, which weigh at most `unseen`, may belong to them. `all`: those do not matter for min_p.
+bool Sampler::find_candidates(float floor, double uniform, double unseen, bool all) {
+  const auto keep_share = [&](double share, double others) {
+    const auto reach = [&](double target) {
+      double sum = 0;
+      std::size_t count = 0;
+      while (count < candidates_.size() && (count == 0 || sum < target)) {
+        sum += static_cast<double>(candidates_[count++].weight);
+      }
+      return sum >= target ? count : candidates_.size() + 1;
+    };
+    const double known = weight();
+    const std::size_t count = reach(share * known * (1 - 1e-6));
+    if (count != reach(share * (known + others))) return false;
+    candidates_.resize(count);
+    return true;
+  };
+  const auto top_k = static_cast<std::size_t>(std::max(parameters_.top_k, 0));
+  const auto top_p = static_cast<double>(parameters_.top_p);
+  if (top_k > 0) {
+    if (candidates_.size() < top_k) return false;
+    candidates_.resize(top_k);
+    return parameters_.top_p == 1 || keep_share(top_p, 0);
+  }
+  if (parameters_.top_p < 1) return keep_share(top_p, unseen);
+  if (floor > -kInfinity) return all;
+  return keep_share(uniform, unseen);
 }
 
 // Makes candidates_ the first that have at least `share` of the whole weight,

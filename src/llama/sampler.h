@@ -34,10 +34,11 @@ namespace seedance::llama {
 //     of logit, then by id.
 //
 // With a constraint, tokens that it does not allow are no candidates, from step 3 on: the
-// result is that of masking them all and then drawing. Greedily that is the first in order
-// that is allowed, so those are asked for one by one before all are. A draw needs the weight
-// of all that are allowed, so it asks for all; what a place in the grammar allows is
-// remembered, and most tokens of a text stand in few places. Logprobs are the model's.
+// result is that of masking them all first. To ask for all of a large vocabulary takes longer
+// than some models compute, so only the likeliest are asked for as long as that decides: greedily
+// the first that is allowed is the result; for a draw, the weight of those not asked for is
+// unknown but has bounds, and where both bounds give the same token it is the one. Else all are
+// asked for, once for each place in the grammar. Logprobs are the model's own.
 //
 // Every step is a function of the logits, the parameters and the tokens so far,
 // so a job continued elsewhere draws from the same distributions. Keeps what it
@@ -67,6 +68,9 @@ class Sampler {
   void change(std::span<float> logits, TokenId token, float logit);
   std::optional<TokenId> draw(std::span<const float> logits, std::uint64_t offset);
   std::optional<TokenId> draw_allowed(std::span<float> logits, std::uint64_t offset);
+  std::optional<TokenId> draw_likeliest(std::span<const float> logits, std::uint64_t offset);
+  bool find_candidates(float floor, double uniform, double unseen, bool all);
+  TokenId draw_candidate(float best, float floor, double uniform);
   void gather_likeliest(std::span<const float> logits, float best, float scale, double share);
   void weigh(float best, float scale);
   double weight() const;

@@ -315,6 +315,45 @@ TEST_F(ConstrainedSampler, DrawsAsFromMaskedLogits) {
   }
 }
 
+// Where the likeliest decide and where they do not.
+TEST(ConstrainedSamplerOfMany, DrawsAsFromMaskedLogits) {
+  text::PieceTable table;
+  for (int id = 0; id < 600; ++id) {
+    const std::string piece{static_cast<char>('a' + id % 26), static_cast<char>('a' + id / 26)};
+    table.add(piece, id == 2 ? text::PieceKind::end : text::PieceKind::text);
+  }
+  const text::PieceOrder order{std::move(table)};
+  constexpr std::string_view kGrammar = "root ::= [a-m] [^b-d]";
+  text::TokenConstraint place = constraint(kGrammar, order);
+  const text::TokenSet& allowed = place.allowed();
+  const std::vector<Sampling> all{
+      {},
+      {.temperature = 0.5F},
+      {.temperature = 2},
+      {.top_k = 20},
+      {.top_k = 100},
+      {.top_p = 0.5F},
+      {.top_p = 0.95F, .min_p = 0.1F},
+      {.min_p = 0.001F},
+      {.temperature = 0.7F, .top_k = 30, .top_p = 0.8F, .min_p = 0.05F}};
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    std::vector<float> logits =
+        random_logits(seed, 600, 0.3 + 0.4 * static_cast<double>(seed % 10));
+    std::vector<float> masked = logits;
+    for (int id = 0; id < 600; ++id) {
+      if (allowed.contains({id})) continue;
+      masked[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    }
+    for (Sampling parameters : all) {
+      parameters.seed = seed;
+      Sampler sampler{parameters, 2, kEnd, constraint(kGrammar, order)};
+      const auto choice = sampler.choose(logits, kPrompt);
+      ASSERT_TRUE(choice);
+      EXPECT_EQ(choice->token.value, choose(parameters, masked)) << seed;
+    }
+  }
+}
+
 TEST_F(ConstrainedSampler, EndsOnlyWhereTheGrammarMayEnd) {
   std::vector<float> logits(26, 0.0F);
   logits[2] = 9;
