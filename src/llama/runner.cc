@@ -8,6 +8,7 @@
 
 #include "engine/sequence.h"
 #include "llama/failure.h"
+#include "llama/pieces.h"
 
 namespace seedance::llama {
 namespace {
@@ -60,13 +61,19 @@ void Runner::on(engine::Job job) {
     events_.emplace_back(engine::JobFailed{job.id, job.gen, *std::move(problem)});
     return;
   }
+  auto constraint = constraint_of(job);
+  if (!constraint) {
+    events_.emplace_back(engine::JobFailed{
+        job.id, job.gen, {.code = ErrorCode::engine_failed, .message = constraint.error().detail}});
+    return;
+  }
   const sched::JobKey key = key_of(job.id, job.gen);
   const std::size_t prompt_tokens = job.prompt.size();
   std::vector<TokenId> tokens = engine::sequence_of(job);
   const auto [at, added] = jobs_.try_emplace(
-      key,
-      Running{.tokens_max = prompt_tokens + job.tokens_max - job.dropped,
-              .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
+      key, Running{.tokens_max = prompt_tokens + job.tokens_max - job.dropped,
+                   .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens(),
+                                      *std::move(constraint)}});
   if (added && job.dropped > 0) {
     at->second.sampler.go_on_behind_cut(job.dropped, job.committed, tokens.size());
   }
@@ -105,6 +112,22 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
                              tokens, model_.context_tokens()),
       .numbers = {{"prompt_tokens", static_cast<std::int64_t>(tokens)},
                   {"context_tokens", static_cast<std::int64_t>(model_.context_tokens())}}};
+}
+
+// Behind the committed tokens. The grammar was parsed before, by who checked the request.
+Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine::Job& job) {
+  if (job.sampling.grammar.empty()) return std::nullopt;
+  auto grammar = text::Grammar::parse(job.sampling.grammar);
+  if (!grammar) return fail(Errc::invalid, "The grammar is none: " + grammar.error().detail);
+  if (!pieces_)
+    pieces_.emplace(read_pieces(llama_model_get_vocab(llama_get_model(model_.context()))));
+  text::TokenConstraint constraint{*std::move(grammar), *pieces_};
+  for (const TokenId token : job.committed) {
+    if (!constraint.accept(token)) {
+      return fail(Errc::invalid, "The tokens so far do not keep to the grammar.");
+    }
+  }
+  return constraint;
 }
 
 Result<std::vector<engine::Event>> Runner::step() {
@@ -207,7 +230,11 @@ void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& ste
   float* logits = llama_get_logits_ith(model_.context(), row);
   auto choice =
       running.sampler.choose({logits, model_.vocabulary_size()}, planner_.tokens(part.slot));
-  if (!choice) return fail_job(part.job, "The model gave no finite logit for the next token.");
+  if (!choice) {
+    const bool grammar = choice.error().code == Errc::invalid;
+    return fail_job(part.job, fmt::format("The answer cannot go on: {}.", choice.error().detail),
+                    grammar ? ErrorCode::invalid_request : ErrorCode::engine_failed);
+  }
 
   planner_.on_token(part.slot, choice->token);
   engine::StepToken token{.job = {part.job.id},
@@ -252,11 +279,9 @@ void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& me
   }
 }
 
-void Runner::fail_job(sched::JobKey key, const std::string& message) {
-  events_.emplace_back(
-      engine::JobFailed{.job = {key.id},
-                        .gen = key.gen,
-                        .problem = {.code = ErrorCode::engine_failed, .message = message}});
+void Runner::fail_job(sched::JobKey key, const std::string& message, ErrorCode code) {
+  events_.emplace_back(engine::JobFailed{
+      .job = {key.id}, .gen = key.gen, .problem = {.code = code, .message = message}});
   planner_.on_failed(key);
   jobs_.erase(key);
 }
