@@ -55,8 +55,8 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
   const std::size_t job_bytes = kSizeBytes + (*first)->size();
   const auto second = messages.next();
   if (job == nullptr || !second || !*second) return std::unexpected(broken());
-  const bool of_none =
-      job->id == engine::JobId{} && job->gen == Generation{} && job->committed.empty();
+  const bool of_none = job->id == engine::JobId{} && job->gen == Generation{} &&
+                       job->committed.empty() && job->adapter == 0;
   if (!of_none) return std::unexpected(broken());
   if (job_bytes + kSizeBytes + (*second)->size() != bytes.size()) return std::unexpected(broken());
 

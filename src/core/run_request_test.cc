@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/codec.h"
+
 namespace seedance::core {
 namespace {
 
@@ -20,6 +22,17 @@ TEST(RunRequest, ComesBackAsItWas) {
   const auto decoded = decode_run_request(as_bytes(encode(full())));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(*decoded, full());
+}
+
+// The stream's own is named beside it: what number it has may change.
+TEST(RunRequest, HoldsNoNumberOfAnAdapter) {
+  std::string bytes;
+  engine::encode(engine::Job{.id = {}, .gen = {}, .prompt = {{1}}}, bytes);
+  const std::string rest = encode(RunRequest{.prompt = {{1}}}).substr(bytes.size());
+  EXPECT_TRUE(decode_run_request(as_bytes(bytes + rest)));
+  bytes.clear();
+  engine::encode(engine::Job{.id = {}, .gen = {}, .prompt = {{1}}, .adapter = 1}, bytes);
+  EXPECT_FALSE(decode_run_request(as_bytes(bytes + rest)));
 }
 
 TEST(RunRequest, AnyCutIsCorrupt) {
