@@ -24,6 +24,7 @@ Command add_worker(CLI::App& parent) {
   app->add_option("--step-target-ms", worker.step_target_ms);
   app->add_option("--kv-tokens", worker.shared_tokens);
   app->add_option("--kv-type", worker.kv_type);
+  app->add_option("--adapter", worker.adapters)->allow_extra_args(false);
   return {app, [options] { return llama::run_worker(options->fd, options->worker); }};
 }
 

@@ -64,7 +64,7 @@ void Runner::on(engine::Job job) {
       key,
       Running{.tokens_max = prompt_tokens + job.tokens_max,
               .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
-  if (added) planner_.add(key, std::move(tokens), job.scope, job.priority);
+  if (added) planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter);
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -89,6 +89,10 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
     return invalid(fmt::format("A token id is outside the vocabulary of {} tokens.",
                                model_.vocabulary_size()));
   }
+  if (job.adapter > model_.adapters()) {
+    return invalid(
+        fmt::format("There is no adapter {}: the model has {}.", job.adapter, model_.adapters()));
+  }
   const std::size_t tokens = job.prompt.size() + job.committed.size();
   if (tokens < model_.context_tokens()) return std::nullopt;
   return Problem{
@@ -109,6 +113,7 @@ Result<std::vector<engine::Event>> Runner::step() {
     if (parts.empty()) break;
     start(parts);
     fill_batch(parts);
+    model_.use_adapter(planner_.adapter());
     const llama_batch batch{.n_tokens = static_cast<std::int32_t>(tokens_.size()),
                             .token = tokens_.data(),
                             .embd = nullptr,

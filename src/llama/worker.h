@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace seedance::llama {
 
@@ -22,6 +23,7 @@ struct WorkerOptions {
   std::uint32_t shared_tokens = 0;
   std::string kv_type = "f16";        // Of what is kept of each token: f16, q8_0 or q4_0.
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
+  std::vector<std::string> adapters;  // Files of those that jobs may name, by number from 1.
 };
 
 // The whole life of a worker process; returns its exit code.
