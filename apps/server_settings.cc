@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/access_files.h"
+#include "apps/adapters.h"
 #include "apps/files.h"
 #include "auth/origins.h"
 #include "scripted/script.h"
@@ -57,7 +58,14 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
     }
     std::string name =
         settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
-    return server::ModelSpec{.name = std::move(name), .engine = llama_model(settings)};
+    server::LlamaModel model = llama_model(settings);
+    auto adapters = parse_adapters(settings.adapters);
+    if (!adapters) return fail(Errc::invalid, "adapters: " + adapters.error().detail);
+    model.adapters = *std::move(adapters);
+    return server::ModelSpec{.name = std::move(name), .engine = std::move(model)};
+  }
+  if (!settings.adapters.empty()) {
+    return fail(Errc::invalid, "adapters: a scripted engine has none; leave them out");
   }
   const auto parsed = scripted::parse_script(*script);
   if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);

@@ -25,6 +25,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.step_target_ms = 30;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  settings.adapters = {"law=/a/law.gguf"};
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -56,6 +57,8 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.context_tokens, 512U);
   EXPECT_EQ(model.sequences_max, 8U);
   EXPECT_EQ(model.threads, 3);
+  ASSERT_EQ(model.adapters.size(), 1U);
+  EXPECT_EQ(model.adapters[0].path, "/a/law.gguf");
   EXPECT_EQ(model.gpu_layers, -1);
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
@@ -223,6 +226,13 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.engine = "llama";
   settings.kv_type = "f15";
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
+  settings.kv_type = "f16";
+  settings.adapters = {"law"};
+  EXPECT_THAT(mistake(settings), HasSubstr("adapters: \"law\""));
+  settings.adapters = {"law=a.gguf"};
+  settings.engine = "scripted";
+  EXPECT_THAT(mistake(settings), HasSubstr("adapters: a scripted engine has none"));
+  settings.adapters.clear();
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }

@@ -252,6 +252,32 @@ TEST(Worker, RefusesAVocabularyWithoutAModel) {
               HasSubstr("cannot be loaded: "));
 }
 
+TEST(Worker, NamesTheAdapterThatCannotBeUsed) {
+  WorkerOptions options = options_for(test_model_path());
+  options.adapters = {test_adapter_path(1), "/nowhere/adapter.gguf"};
+  EXPECT_EQ(failure(options), "adapter file '/nowhere/adapter.gguf': No such file or directory");
+  const std::string whole = content_of(test_adapter_path(1));
+  const TestFile cut{"cut.gguf", whole.substr(0, whole.size() - 1)};
+  options.adapters = {cut.path()};
+  EXPECT_THAT(failure(options), testing::AllOf(HasSubstr(cut.path()), HasSubstr("cut short")));
+  std::string other = whole;  // Of a model that has no such tensor.
+  for (std::size_t at = 0; (at = other.find("blk.0.attn_q", at)) != std::string::npos;) {
+    other[at + 4] = '9';
+  }
+  const TestFile strange{"strange.gguf", other};
+  options.adapters = {strange.path()};
+  EXPECT_THAT(failure(options),
+              testing::AllOf(HasSubstr(strange.path()), HasSubstr("cannot be loaded: "),
+                             HasSubstr("blk.9.attn_q")));
+}
+
+TEST(Worker, LoadsItsAdaptersAndComputesWithThem) {
+  WorkerOptions options = options_for(test_model_path());
+  options.adapters = {test_adapter_path(1), test_adapter_path(2)};
+  TestWorker worker{options};
+  EXPECT_EQ(worker.ready().timeline.back().first, "adapters");
+}
+
 TEST(Worker, RefusesMoreThanMemoryHolds) {
   WorkerOptions options = options_for(test_model_path());
   options.context_tokens = 33'000'000;
@@ -275,6 +301,16 @@ TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   EXPECT_EQ(short_of.error().code, Errc::overloaded);
   const auto enough = load(std::uint64_t{48} << 20U);
   EXPECT_TRUE(enough) << enough.error().detail;
+}
+
+TEST(Model, CountsItsAdaptersInMemory) {
+  LogCapture log;
+  WorkerOptions options = options_for(test_model_path());
+  options.adapters = {test_adapter_path(1)};
+  const auto model = Model::load(options, log, [](float) {}, 1000);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Errc::overloaded);
+  EXPECT_THAT(model.error().detail, HasSubstr(test_adapter_path(1)));
 }
 
 }  // namespace

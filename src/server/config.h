@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,6 +21,13 @@
 
 namespace seedance::server {
 
+// A LoRA as a GGUF file: changes the model for those who ask for it, as model+name.
+struct Adapter {
+  std::string name;
+  std::string path;
+  std::string digest = {};  // As ModelSpec::digest.
+};
+
 // A GGUF file, run by a worker process. 0 always means: the worker decides.
 struct LlamaModel {
   std::string path;  // The first file, when split.
@@ -31,6 +39,7 @@ struct LlamaModel {
   std::uint32_t step_target_ms = 0;
   std::uint32_t kv_tokens = 0;  // Together; else each has room of its own.
   std::string kv_type = {};     // Empty: the worker decides.
+  std::vector<Adapter> adapters = {};
 };
 
 // No model: tokens from a script, in the text form of src/scripted.
@@ -45,6 +54,10 @@ struct ModelSpec {
   std::variant<LlamaModel, ScriptedModel> engine;
 
   std::string full_name() const { return name + "@" + std::to_string(version); }
+  std::span<const Adapter> adapters() const {
+    const auto* llama = std::get_if<LlamaModel>(&engine);
+    return llama == nullptr ? std::span<const Adapter>{} : llama->adapters;
+  }
 };
 
 // Where streams are kept so that they outlive the server.
@@ -104,7 +117,7 @@ struct ServerConfig {
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N] [--step-target-ms N]
-  // [--kv-tokens N] [--kv-type TYPE]` and as
+  // [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...` and as
   // `program vocabulary --fd 3 --model PATH`; values of 0 and empty ones are left out.
   std::string program = "/proc/self/exe";
 
