@@ -276,6 +276,18 @@ TEST(Worker, LoadsItsAdaptersAndComputesWithThem) {
   options.adapters = {test_adapter_path(1), test_adapter_path(2)};
   TestWorker worker{options};
   EXPECT_EQ(worker.ready().timeline.back().first, "adapters");
+  engine::Job job = greedy_job(1, random_prompt(1, 9), 12);
+  job.adapter = 2;
+  worker.send(job);
+  std::vector<TokenId> output;
+  while (output.size() < 12) {
+    const auto event = worker.next();
+    ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+    output.push_back(std::get<engine::Step>(*event).tokens.front().token);
+  }
+  LoneModel lone{test_model_path(), options.adapters};
+  EXPECT_LT(lone.regret(job.prompt, output, 2), kEpsilon);
+  EXPECT_GT(lone.regret(job.prompt, output, 1), kEpsilon);
 }
 
 TEST(Worker, RefusesMoreThanMemoryHolds) {
