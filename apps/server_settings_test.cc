@@ -25,7 +25,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.step_target_ms = 30;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
-  settings.adapters = {"law=/a/law.gguf"};
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -57,8 +56,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.context_tokens, 512U);
   EXPECT_EQ(model.sequences_max, 8U);
   EXPECT_EQ(model.threads, 3);
-  ASSERT_EQ(model.adapters.size(), 1U);
-  EXPECT_EQ(model.adapters[0].path, "/a/law.gguf");
   EXPECT_EQ(model.gpu_layers, -1);
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
@@ -215,6 +212,18 @@ TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   ASSERT_TRUE(config) << config.error().detail;
   EXPECT_EQ(config->models[0].name, "scripted");
   EXPECT_EQ(std::get<server::ScriptedModel>(config->models[0].engine).script, "rate=7");
+}
+
+TEST(ServerSettings, CarryAdaptersOver) {
+  config::Settings settings;
+  settings.model_path = "m.gguf";
+  settings.adapters = {"law=/a/law.gguf"};
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  const auto adapters = config->models[0].adapters();
+  ASSERT_EQ(adapters.size(), 1U);
+  EXPECT_EQ(adapters[0].name, "law");
+  EXPECT_EQ(adapters[0].path, "/a/law.gguf");
 }
 
 TEST(ServerSettings, NameTheKeyOfAMistake) {
