@@ -42,7 +42,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.websocket_deflate_level = 5;
   settings.debug_echo = true;
   settings.queue_timeout_ms = 80;
-  settings.priority_ageing_ms = 85;
   settings.detach_ttl_ms = 90;
   settings.orphan_ttl_ms = 100;
   settings.max_kept_streams = 110;
@@ -81,7 +80,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.websocket_deflate = true;
   EXPECT_EQ(server_config(settings)->deflate_level, 5);
   EXPECT_EQ(config->core.queue_wait_max, std::chrono::milliseconds{80});
-  EXPECT_EQ(config->core.priority_ageing, std::chrono::milliseconds{85});
   EXPECT_EQ(config->core.detach_ttl, std::chrono::milliseconds{90});
   EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
   EXPECT_EQ(config->core.streams_kept_max, 110U);
@@ -167,6 +165,15 @@ TEST(ServerSettings, AgreeWithTheServersOwnLimitsOnConnections) {
   EXPECT_EQ(limits.keep_alive_timeout, defaults.limits.keep_alive_timeout);
   EXPECT_EQ(limits.idle_timeout, defaults.limits.idle_timeout);
   EXPECT_EQ(limits.stall_timeout, defaults.limits.stall_timeout);
+}
+
+TEST(ServerSettings, SayAfterWhatTimeAStreamRises) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  settings.priority_ageing_ms = 85;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->core.priority_ageing, std::chrono::milliseconds{85});
 }
 
 TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
