@@ -24,15 +24,18 @@ TEST(RunRequest, ComesBackAsItWas) {
   EXPECT_EQ(*decoded, full());
 }
 
-// The stream's own is named beside it: what number it has may change.
-TEST(RunRequest, HoldsNoNumberOfAnAdapter) {
+// What is of one server's life only.
+TEST(RunRequest, HoldsNoNumberOfAnAdapterAndNoScope) {
   std::string bytes;
   engine::encode(engine::Job{.id = {}, .gen = {}, .prompt = {{1}}}, bytes);
   const std::string rest = encode(RunRequest{.prompt = {{1}}}).substr(bytes.size());
   EXPECT_TRUE(decode_run_request(as_bytes(bytes + rest)));
-  bytes.clear();
-  engine::encode(engine::Job{.id = {}, .gen = {}, .prompt = {{1}}, .adapter = 1}, bytes);
-  EXPECT_FALSE(decode_run_request(as_bytes(bytes + rest)));
+  for (const auto& job : {engine::Job{.id = {}, .gen = {}, .prompt = {{1}}, .adapter = 1},
+                          engine::Job{.id = {}, .gen = {}, .prompt = {{1}}, .scope = 1}}) {
+    bytes.clear();
+    engine::encode(job, bytes);
+    EXPECT_FALSE(decode_run_request(as_bytes(bytes + rest)));
+  }
 }
 
 TEST(RunRequest, AnyCutIsCorrupt) {
