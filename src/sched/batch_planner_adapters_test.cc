@@ -92,8 +92,8 @@ TEST(BatchPlannerAdapters, ARealtimePromptGoesAhead) {
   EXPECT_EQ(jobs_in(step(planner)), (Jobs{0, 2}));
 }
 
-TEST(BatchPlannerAdapters, APromptOfOneHoldsUpThoseWhoDecodeWithAnotherNoLonger) {
-  BatchPlanner planner{{.sequences_max = 4,
+TEST(BatchPlannerAdapters, PromptsOfAllHoldUpThoseWhoDecodeNoLonger) {
+  BatchPlanner planner{{.sequences_max = 8,
                         .batch_tokens_max = 1000,
                         .prefill = {.step_target = milliseconds{40}, .tokens_min = 1}}};
   const auto compute = [&] {
@@ -106,14 +106,14 @@ TEST(BatchPlannerAdapters, APromptOfOneHoldsUpThoseWhoDecodeWithAnotherNoLonger)
     }
     return rows;
   };
-  add(planner, 0, 10, 0);
+  for (std::uint64_t id = 0; id < 4; ++id) add(planner, id, 10, 0);
   for (int i = 0; i < 3; ++i) compute();
-  add(planner, 1, 2000, 1);
-  compute();
+  for (const std::uint32_t adapter : {0U, 1U}) add(planner, 10 + adapter, 2000, adapter);
+  for (int i = 0; i < 3; ++i) compute();
   std::uint32_t both = compute();
   both += compute();
-  EXPECT_GE(both, 15);
-  EXPECT_LE(both, 40);  // Milliseconds between two tokens of job 0.
+  EXPECT_GE(both, 30);
+  EXPECT_LE(both, 40);  // Milliseconds between two tokens.
 }
 
 // Jobs of several adapters come and go, many with the same tokens.
