@@ -16,11 +16,13 @@ using server::LlamaFallback;
 
 constexpr std::size_t kEntriesMax = 16;
 constexpr std::uint32_t kSmallBatch = 256;
+constexpr std::uint32_t kStreams = 64;  // At most, where the worker decides.
 
 // Memory goes to what is kept of each stream's tokens, then to a step, then to the layers.
 std::vector<LlamaFallback> automatic(const server::LlamaModel& model) {
+  const std::uint32_t streams = model.sequences_max > 0 ? model.sequences_max : kStreams;
   LlamaFallback smaller{.batch_tokens_max = kSmallBatch,
-                        .sequences_max = std::max(1U, model.sequences_max / 2)};
+                        .sequences_max = std::max(1U, streams / 2)};
   if (model.batch_tokens_max > 0) {
     smaller.batch_tokens_max = std::min(kSmallBatch, model.batch_tokens_max);
   }
@@ -53,7 +55,7 @@ bool set(LlamaFallback& out, std::string_view word) {
     out.gpu_layers = static_cast<std::int32_t>(*number);
   } else if (name == "batch_tokens" && !out.batch_tokens_max) {
     out.batch_tokens_max = static_cast<std::uint32_t>(*number);
-  } else if (name == "max_concurrent_streams" && !out.sequences_max) {
+  } else if (name == "max_concurrent_streams" && !out.sequences_max && *number > 0) {
     out.sequences_max = static_cast<std::uint32_t>(*number);
   } else {
     return false;

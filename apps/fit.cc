@@ -6,7 +6,9 @@
 #include <boost/json/value.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "apps/adapters.h"
 #include "apps/command.h"
 #include "apps/demo_model.h"
 #include "apps/settings_file.h"
@@ -20,6 +22,7 @@ namespace json = boost::json;
 
 struct Options {
   llama::WorkerOptions worker;
+  std::vector<std::string> adapters;
   std::uint64_t memory = 0;
   bool as_json = false;
 };
@@ -76,6 +79,11 @@ int run(Options options) {
     if (!demo) return complain(kUsage, demo.error().detail);
     model = *std::move(demo);
   }
+  const auto adapters = parse_adapters(options.adapters);
+  if (!adapters) return complain(kUsage, "--adapter: " + adapters.error().detail);
+  for (const server::Adapter& adapter : *adapters) {
+    options.worker.adapters.push_back(adapter.path);
+  }
   llama::LogCapture log;
   const std::uint64_t available =
       options.memory > 0 ? options.memory << 20U : llama::available_memory();
@@ -109,6 +117,9 @@ Command add_fit(CLI::App& parent) {
   app->add_option("--gpu-layers", worker.gpu_layers, "Layers to keep on a GPU; -1 = all")
       ->check(CLI::Range(-1, 10'000))
       ->capture_default_str();
+  app->add_option("--adapter", options->adapters,
+                  "NAME=FILE of a LoRA adapter, as `serve` takes it")
+      ->allow_extra_args(false);
   app->add_option("--memory", options->memory,
                   "MiB that may be taken, in place of what this machine has now")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

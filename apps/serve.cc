@@ -62,17 +62,22 @@ Result<bool> default_model(config::Settings& settings, const std::string& data_d
   return true;
 }
 
-// Every part is there, can be read, and is whole.
+// Every part is there, can be read, and is whole; so is every adapter, and it is one of such a
+// model.
 Result<std::vector<std::string>> check_model(const server::ServerConfig& config) {
   const auto* model = std::get_if<server::LlamaModel>(&config.models.front().engine);
   if (model == nullptr) return std::vector<std::string>{};
   const llama::LogCapture quiet;
   auto file = llama::inspect_model_file(model->path);
   if (!file) return std::unexpected(file.error());
+  for (const server::Adapter& adapter : model->adapters) {
+    const auto bytes = llama::inspect_adapter_file(adapter.path, model->path);
+    if (!bytes) return std::unexpected(bytes.error());
+  }
   return std::move(file->paths);
 }
 
-// Tells what each model is made of, so that streams are continued on nothing else.
+// Tells what each model and adapter is made of, so that streams are continued on nothing else.
 Result<void> name_models(server::ServerConfig& config, const std::vector<std::string>& files) {
   server::ModelSpec& model = config.models.front();
   if (const auto* scripted = std::get_if<server::ScriptedModel>(&model.engine)) {
@@ -82,6 +87,11 @@ Result<void> name_models(server::ServerConfig& config, const std::vector<std::st
   auto digest = fingerprint_of(files);
   if (!digest) return std::unexpected(digest.error());
   model.digest = *std::move(digest);
+  for (server::Adapter& adapter : std::get<server::LlamaModel>(model.engine).adapters) {
+    auto own = fingerprint_of({adapter.path});
+    if (!own) return std::unexpected(own.error());
+    adapter.digest = *std::move(own);
+  }
   return {};
 }
 
@@ -331,6 +341,7 @@ Command add_serve(CLI::App& parent) {
       "Examples:\n"
       "  seedance serve\n"
       "  seedance serve --model model.gguf\n"
+      "  seedance serve --model model.gguf --adapter law=law.gguf --adapter tale=tale.gguf\n"
       "  seedance serve --model big-00001-of-00003.gguf --gpu-layers -1 --parallel 16\n"
       "  seedance serve --config seedance.yaml --host 0.0.0.0 --keys-file keys\n"
       "  seedance serve --engine scripted:rate=50      (no model: for client developers)\n"

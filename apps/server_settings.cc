@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/access_files.h"
+#include "apps/adapters.h"
 #include "apps/fallbacks.h"
 #include "apps/files.h"
 #include "auth/origins.h"
@@ -66,7 +67,13 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
     model.fallbacks = *std::move(fallbacks);
     std::string name =
         settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
+    auto adapters = parse_adapters(settings.adapters);
+    if (!adapters) return fail(Errc::invalid, "adapters: " + adapters.error().detail);
+    model.adapters = *std::move(adapters);
     return server::ModelSpec{.name = std::move(name), .engine = std::move(model)};
+  }
+  if (!settings.adapters.empty()) {
+    return fail(Errc::invalid, "adapters: a scripted engine has none; leave them out");
   }
   const auto parsed = scripted::parse_script(*script);
   if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);

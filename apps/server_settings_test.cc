@@ -250,6 +250,18 @@ TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   EXPECT_EQ(std::get<server::ScriptedModel>(config->models[0].engine).script, "rate=7");
 }
 
+TEST(ServerSettings, CarryAdaptersOver) {
+  config::Settings settings;
+  settings.model_path = "m.gguf";
+  settings.adapters = {"law=/a/law.gguf"};
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  const auto adapters = config->models[0].adapters();
+  ASSERT_EQ(adapters.size(), 1U);
+  EXPECT_EQ(adapters[0].name, "law");
+  EXPECT_EQ(adapters[0].path, "/a/law.gguf");
+}
+
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
   settings.engine = "lama";
@@ -262,6 +274,13 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.kv_type = "f16";
   settings.fallbacks = {"less"};
   EXPECT_THAT(mistake(settings), HasSubstr("fallbacks: \"less\" is not possible here"));
+  settings.fallbacks = {"auto"};
+  settings.adapters = {"law"};
+  EXPECT_THAT(mistake(settings), HasSubstr("adapters: \"law\""));
+  settings.adapters = {"law=a.gguf"};
+  settings.engine = "scripted";
+  EXPECT_THAT(mistake(settings), HasSubstr("adapters: a scripted engine has none"));
+  settings.adapters.clear();
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }

@@ -6,6 +6,7 @@ arguments give the same bytes. Only the standard library is needed. The file for
 ggml's docs/gguf.md.
 
   make_model.py --preset 15m --out model.gguf
+  make_model.py --preset 15m --lora 8 --out adapter.gguf
 """
 
 import argparse
@@ -174,10 +175,8 @@ def pad(file: BinaryIO) -> None:
     file.write(bytes(-file.tell() % ALIGNMENT))
 
 
-def write_model(file: BinaryIO, preset: str, kind: str, seed: int) -> int:
-    """Writes the whole file and returns the number of parameters."""
-    shape = PRESETS[preset]
-    table, entries = tensors(shape, kind), metadata(preset, shape, kind)
+def write_head(file: BinaryIO, table: list, entries: list[bytes]) -> None:
+    """What comes before the weights."""
     file.write(b"GGUF" + struct.pack("<IQQ", 3, len(table), len(entries)) + b"".join(entries))
     offset = 0
     for name, of, dims, _ in table:
@@ -185,6 +184,13 @@ def write_model(file: BinaryIO, preset: str, kind: str, seed: int) -> int:
         file.write(string(name) + head)
         offset += row_bytes(of, dims[0]) * math.prod(dims[1:])
         offset += -offset % ALIGNMENT
+
+
+def write_model(file: BinaryIO, preset: str, kind: str, seed: int) -> int:
+    """Writes the whole file and returns the number of parameters."""
+    shape = PRESETS[preset]
+    table, entries = tensors(shape, kind), metadata(preset, shape, kind)
+    write_head(file, table, entries)
     for name, of, dims, deviation in table:
         pad(file)
         count = math.prod(dims)
@@ -201,12 +207,34 @@ def write_model(file: BinaryIO, preset: str, kind: str, seed: int) -> int:
     return sum(math.prod(dims) for _, _, dims, _ in table)
 
 
+def write_adapter(file: BinaryIO, preset: str, rank: int, seed: int) -> int:
+    """Likewise, of a LoRA adapter of that rank: its changes are as large as the weights."""
+    table = []
+    for name, _, dims, deviation in tensors(PRESETS[preset], "f32"):
+        if not name.startswith("blk.") or len(dims) == 1:
+            continue
+        table.append((f"{name}.lora_a", "f32", (dims[0], rank), deviation))
+        table.append((f"{name}.lora_b", "f32", (rank, dims[1]), 1 / math.sqrt(rank)))
+    write_head(file, table, [
+        entry("general.architecture", STRING, string("llama")),
+        entry("general.type", STRING, string("adapter")),
+        entry("adapter.type", STRING, string("lora")),
+        entry("adapter.lora.alpha", F32, struct.pack("<f", rank)),
+    ])
+    for name, of, dims, deviation in table:
+        pad(file)
+        file.write(weights(of, math.prod(dims), deviation, random.Random(f"{seed}/{name}")))
+    return sum(math.prod(dims) for _, _, dims, _ in table)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--preset", choices=PRESETS, default="15m")
     parser.add_argument("--tiny", action="store_const", const="tiny", dest="preset",
                         help="the same as --preset tiny: about 1M parameters, made in an instant")
     parser.add_argument("--type", choices=TENSOR_TYPE, default="q8_0")
+    parser.add_argument("--lora", type=int, metavar="RANK",
+                        help="make an adapter for such a model instead, in f32")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
@@ -216,7 +244,11 @@ def main() -> int:
     os.makedirs(os.path.dirname(os.path.abspath(args.out)), exist_ok=True)
     partial = f"{args.out}.partial.{os.getpid()}"
     with open(partial, "wb") as file:
-        count = write_model(file, args.preset, args.type, args.seed)
+        if args.lora:
+            args.type = "f32"
+            count = write_adapter(file, args.preset, args.lora, args.seed)
+        else:
+            count = write_model(file, args.preset, args.type, args.seed)
         size = file.tell()
     os.replace(partial, args.out)
     print(f"{args.out}: {count / 1e6:.1f}M parameters, {args.type}, {size / 1e6:.1f} MB, "

@@ -47,8 +47,6 @@ constexpr std::array kInferFields{
     FieldRule{.name = "key"},
     FieldRule{.name = "overflow"},
     FieldRule{.name = "parent"},
-    FieldRule{.name = "grammar", .use = FieldUse::fixed, .reason = kLater},
-    FieldRule{.name = "json_schema", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "grammar"},
     FieldRule{.name = "json_schema"},
     FieldRule{.name = "session", .use = FieldUse::fixed, .reason = kLater},

@@ -29,6 +29,10 @@ constexpr std::array kKeys{
         &S::model_path},
     Key{"model_name", "--model-name", kModel,
         "Name by which clients ask for it; empty = the file's name", &S::model_name},
+    Key{"adapters", "--adapter", kModel,
+        "LoRA adapters of the model, as NAME=FILE of a GGUF file each, at most 32; clients ask for "
+        "one as model+NAME",
+        &S::adapters},
     Key{"engine", "--engine", kModel,
         "What makes the tokens: llama, or scripted[:SCRIPT], which needs no model", &S::engine},
     Key{"ctx_size", "--ctx-size", kModel,

@@ -14,6 +14,7 @@ namespace seedance::config {
 struct Settings {
   std::string model_path;
   std::string model_name;
+  std::vector<std::string> adapters;
   std::string engine = "llama";
   std::int64_t ctx_size = 0;
   std::int64_t max_concurrent_streams = 0;

@@ -49,9 +49,9 @@ Problem shutting_down() {
 
 void Core::on(Submit& submit, TimePoint now) {
   if (!draining_ && attach_by_key(submit, now)) return;
-  Model* model = find_model(submit.request.model);
+  const auto [model, adapter] = choose(submit.request.model);
   auto problem = why_not(submit, model);
-  if (!problem) problem = why_no_parent(submit, *model);
+  if (!problem) problem = why_no_parent(submit, *model, adapter);
   if (!problem) {
     problem = why_too_many_of(submit.principal);
     if (problem) stats_.tenant_refused.add();
@@ -66,8 +66,9 @@ void Core::on(Submit& submit, TimePoint now) {
   stream.number = ++last_number_;
   stream.principal = std::move(submit.principal);
   stream.model = model;
-  stream.model_name = model->full_name;
-  stream.digest = model->digest;
+  stream.adapter = adapter;
+  stream.model_name = model->name_with(adapter);
+  stream.digest = model->digest_with(adapter);
   stream.body = submit.body;
   stream.request = std::move(submit.request);
   if (!stream.request.seeded) stream.request.sampling.seed = submit.entropy;
@@ -114,14 +115,7 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
   SEEDANCE_CHECK(!streams_.contains(submit.stream), "stream ids are fresh");
   if (draining_) return shutting_down();
   if (stalled_) return stalled_;
-  if (model == nullptr) {
-    std::string names;
-    for (const auto& one : models_) names += (names.empty() ? "" : ", ") + one->name;
-    return Problem{.code = ErrorCode::model_not_found,
-                   .message = fmt::format("there is no model '{}' here; there is: {}",
-                                          submit.request.model, names),
-                   .param = "model"};
-  }
+  if (model == nullptr) return not_found(submit.request.model);
   if (!model->capacity || !model->vocabulary_up) {
     return is_loading(model->full_name);
   }
@@ -432,6 +426,7 @@ void Core::start(Stream& stream, TimePoint) {
   const std::uint64_t room = stream.window.next_cut(tokens) - stream.prompt_tokens;
   engine::Job job = job_of(stream, static_cast<std::uint32_t>(stream.window.dropped(tokens)));
   job.scope = limits_.share_prefixes ? 0 : owned_.at(stream.principal.tenant).scope;
+  job.adapter = stream.adapter;
   job.tokens_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(stream.tokens_max, room));
   job.sampling = stream.request.sampling;
   job.priority = stream.request.priority;

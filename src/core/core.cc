@@ -43,6 +43,7 @@ Core::Core(Limits limits, std::vector<ModelConfig> models, Clocks clocks,
     model->full_name = fmt::format("{}@{}", config.name, config.version);
     model->name = std::move(config.name);
     model->digest = std::move(config.digest);
+    model->adapters = std::move(config.adapters);
     model->usable_until = clocks.steady;
     models_.push_back(std::move(model));
   }
@@ -459,13 +460,6 @@ void Core::reply(const ReplyTo& to, ReplyBody body) {
 void Core::answer(Stream& stream, const ReplyTo& to, ReplyBody body) {
   if (stream.committed) return reply(to, std::move(body));
   stream.waiting.push_back({.to = to, .body = std::move(body)});
-}
-
-Core::Model* Core::find_model(std::string_view name) {
-  if (name.empty()) return models_.size() == 1 ? models_.front().get() : nullptr;
-  const auto found = std::ranges::find_if(
-      models_, [&](const auto& model) { return name == model->name || name == model->full_name; });
-  return found == models_.end() ? nullptr : found->get();
 }
 
 Core::Model& Core::model_of(ModelIndex index) {

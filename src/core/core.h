@@ -55,10 +55,17 @@ inline constexpr std::uint32_t kSuspectDeaths = 2;
 // So many deaths one request costs at most before it ends.
 inline constexpr std::uint32_t kDeathsMax = kSuspectDeaths + kLoneDeathsMax;
 
+// What changes a model's weights for those who ask for it, as name+adapter.
+struct AdapterConfig {
+  std::string name;
+  std::string digest = {};
+};
+
 struct ModelConfig {
   std::string name;
   std::uint32_t version = 1;
   std::string digest = {};  // Of the weights: a journalled stream is continued on no others.
+  std::vector<AdapterConfig> adapters = {};  // In the order in which its engine has them.
 };
 
 // One moment on both clocks. The steady one stands still while the machine sleeps, and
@@ -123,6 +130,12 @@ class Core {
   struct Stream;
   struct Model;
 
+  // What a request names.
+  struct Choice {
+    Model* model = nullptr;     // Null where there is no such model or adapter.
+    std::uint32_t adapter = 0;  // engine::Job::adapter.
+  };
+
   // The streams of one tenant, in the order of their requests.
   struct Owned {
     std::map<std::uint64_t, Stream*> active = {};
@@ -175,7 +188,8 @@ class Core {
   static std::uint64_t token_bytes_of(const Stream& stream);
   static std::uint64_t bytes_of(const Stream& stream);
   static std::uint64_t run_bytes_of(const Stream& stream);
-  Model* find_model(std::string_view name);
+  Choice choose(std::string_view name);  // adapters.cc
+  Problem not_found(std::string_view name) const;
   Model& model_of(ModelIndex index);
   Stream* find(std::uint64_t number);
   Stream* find(StreamId id, const Principal& principal);
@@ -203,7 +217,8 @@ class Core {
   // What fits a context: overflow.cc.
   static std::uint32_t prompt_room(const Stream& stream);
   static text::PrepareRequest prepare_request(const Stream& stream);
-  std::optional<Problem> why_no_parent(const Submit& submit, const Model& model);
+  std::optional<Problem> why_no_parent(const Submit& submit, const Model& model,
+                                       std::uint32_t adapter);
   void take_parent(Stream& stream);
   static void fit_prompt(Stream& stream, text::PreparedPrompt& prompt);
   static std::uint32_t shifted_tokens(const Stream& stream);

@@ -47,11 +47,9 @@ class Harness {
 
   // With one, that goes on behind `disk`.
   explicit Harness(Disk disk, Writing how = Writing::at_once, Limits limits = {},
-                   stream::JournalLimits journal = {})
-      : core{limits,
-             {{.name = "letters", .digest = "d"}},
-             kClocks,
-             JournalStart{journal, recovered(disk)}},
+                   stream::JournalLimits journal = {},
+                   std::vector<ModelConfig> models = {{.name = "letters", .digest = "d"}})
+      : core{limits, std::move(models), kClocks, JournalStart{journal, recovered(disk)}},
         segments{std::move(disk)},
         writing{how} {
     drain();

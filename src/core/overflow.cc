@@ -27,7 +27,8 @@ text::PrepareRequest Core::prepare_request(const Stream& stream) {
           .format = stream.request.format};
 }
 
-std::optional<Problem> Core::why_no_parent(const Submit& submit, const Model& model) {
+std::optional<Problem> Core::why_no_parent(const Submit& submit, const Model& model,
+                                           std::uint32_t adapter) {
   if (!submit.request.parent) return std::nullopt;
   const StreamId id = *submit.request.parent;
   const Stream* parent = find(id, submit.principal);
@@ -42,8 +43,8 @@ std::optional<Problem> Core::why_no_parent(const Submit& submit, const Model& mo
     return problem;
   }
   if (!parent->log->head().done) return unfit("has not ended; wait for its end");
-  if (parent->digest != model.digest) {
-    return unfit(fmt::format("is of other weights than those of '{}'", model.full_name));
+  if (parent->digest != model.digest_with(adapter)) {
+    return unfit(fmt::format("is of other weights than those of '{}'", model.name_with(adapter)));
   }
   if (parent->prompt.empty()) return unfit("has no prompt any more; send the whole conversation");
   return std::nullopt;

@@ -98,7 +98,9 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
   stream.id = header.stream;
   stream.number = ++last_number_;
   stream.principal.tenant = std::move(header.tenant);
-  stream.model = find_model(header.model);
+  const auto [model, adapter] = choose(header.model);
+  stream.model = model;
+  stream.adapter = adapter;
   stream.model_name = std::move(header.model);
   stream.digest = std::move(header.model_digest);
   stream.epoch = header.epoch;
@@ -182,7 +184,7 @@ std::optional<Problem> Core::why_not_continued(const Stream& stream) const {
   if (stream.model == nullptr) {
     return failed(fmt::format("the server started again without model '{}'", stream.model_name));
   }
-  if (stream.model->digest != stream.digest) {
+  if (stream.model->digest_with(stream.adapter) != stream.digest) {
     return failed(
         fmt::format("the server started again with other weights as '{}'", stream.model_name));
   }

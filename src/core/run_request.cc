@@ -61,7 +61,8 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
   const auto second = messages.next();
   if (job == nullptr || !second || !*second) return std::unexpected(broken());
   const bool of_none = job->id == engine::JobId{} && job->gen == Generation{} &&
-                       job->committed.empty() && job->keep == 0 && job->dropped == 0;
+                       job->committed.empty() && job->scope == 0 && job->adapter == 0 &&
+                       job->keep == 0 && job->dropped == 0;
   if (!of_none) return std::unexpected(broken());
   if (job_bytes + kSizeBytes + (*second)->size() != bytes.size()) return std::unexpected(broken());
 

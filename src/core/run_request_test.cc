@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/codec.h"
+
 namespace seedance::core {
 namespace {
 
@@ -25,6 +27,20 @@ TEST(RunRequest, ComesBackAsItWas) {
   const auto decoded = decode_run_request(as_bytes(encode(full())));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(*decoded, full());
+}
+
+// What is of one server's life only.
+TEST(RunRequest, HoldsNoNumberOfAnAdapterAndNoScope) {
+  std::string bytes;
+  engine::encode(engine::Job{.id = {}, .gen = {}, .prompt = {{1}}}, bytes);
+  const std::string rest = encode(RunRequest{.prompt = {{1}}}).substr(bytes.size());
+  EXPECT_TRUE(decode_run_request(as_bytes(bytes + rest)));
+  for (const auto& job : {engine::Job{.id = {}, .gen = {}, .prompt = {{1}}, .adapter = 1},
+                          engine::Job{.id = {}, .gen = {}, .prompt = {{1}}, .scope = 1}}) {
+    bytes.clear();
+    engine::encode(job, bytes);
+    EXPECT_FALSE(decode_run_request(as_bytes(bytes + rest)));
+  }
 }
 
 TEST(RunRequest, AnyCutIsCorrupt) {

@@ -31,6 +31,7 @@ struct Core::Stream {
   // What each token needs comes first, in few cache lines.
   std::uint64_t number = 0;
   Model* model = nullptr;
+  std::uint32_t adapter = 0;  // engine::Job::adapter.
   // Shared with the edges that read it.
   std::shared_ptr<stream::TokenLog> log;
   stream::Journal::Entry* entry = nullptr;  // Once its state was put.
@@ -56,8 +57,8 @@ struct Core::Stream {
   std::optional<text::Detokenizer> detokenizer;
 
   Principal principal;
-  std::string model_name;  // name@version; also when there is no such model any more.
-  std::string digest;      // Of that model's weights.
+  std::string model_name;  // Model::name_with; also when there is no such model any more.
+  std::string digest;      // Model::digest_with.
   Epoch epoch{1};
   GenerateRequest request;
   stream::Sha256 body{};
@@ -95,6 +96,7 @@ struct Core::Model {
   std::string name;       // As clients ask for it.
   std::string full_name;  // name@version.
   std::string digest;
+  std::vector<AdapterConfig> adapters;
   // Shared by all streams of the model, also while a new vocabulary process starts.
   std::shared_ptr<const text::PieceTable> pieces;
   bool vocabulary_up = false;
@@ -115,6 +117,10 @@ struct Core::Model {
   std::uint32_t unproven = 0;                 // Of those that run.
   std::array<std::uint32_t, kPriorityCount> running{};  // Those that run, by class.
   std::array<std::uint32_t, 4> count{};                 // Streams by State.
+
+  // Of the model with one of its adapters: name@version+adapter.
+  std::string name_with(std::uint32_t adapter) const;
+  std::string digest_with(std::uint32_t adapter) const;
 
   std::uint32_t in(State state) const { return count.at(static_cast<std::size_t>(state)); }
 

@@ -120,6 +120,7 @@ std::optional<Job> get_job(FieldReader& in) {
   job.prompt = get_tokens(in);
   job.committed = get_tokens(in);
   job.scope = in.get<std::uint64_t>();
+  job.adapter = in.get<std::uint32_t>();
   job.tokens_max = in.get<std::uint32_t>();
   job.sampling = get_sampling(in);
   job.keep = in.get<std::uint32_t>();
@@ -153,6 +154,7 @@ struct CommandWriter {
     put_tokens(out, job.prompt);
     put_tokens(out, job.committed);
     out.put(job.scope);
+    out.put(job.adapter);
     out.put(job.tokens_max);
     put_sampling(out, job.sampling);
     out.put(job.keep);

@@ -15,6 +15,7 @@ const std::vector<Command>& commands() {
           .gen = {2},
           .prompt = {{1}, {2}, {3}},
           .committed = {{4}},
+          .adapter = 3,
           .tokens_max = 100,
           .sampling = {.temperature = 0.5F,
                        .top_k = 40,

@@ -59,6 +59,7 @@ struct Job {
   // What was computed of a prompt is used for others of the same scope only: how long theirs
   // take would tell them what others ask.
   std::uint64_t scope = 0;
+  std::uint32_t adapter = 0;     // Of those that the engine has, from 1; 0 = the model as it is.
   std::uint32_t tokens_max = 0;  // Of the stream: committed ones count.
   Sampling sampling = {};
   Priority priority = Priority::interactive;

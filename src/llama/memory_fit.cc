@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <ranges>
 
@@ -26,6 +27,23 @@ common_device_memory_data_vec lay_out(const WorkerOptions& options,
   std::uint32_t experts = 0;
   return common_get_device_memory_data(options.model_path.c_str(), &model, &parameters, devices,
                                        layers, trained_tokens, experts, GGML_LOG_LEVEL_ERROR);
+}
+
+// Where the weights are that they change: each device has about its part.
+Result<void> add_adapters(const WorkerOptions& options, std::vector<DeviceFit>& devices) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : options.adapters) {
+    const auto adapter = inspect_adapter_file(path, options.model_path);
+    if (!adapter) return std::unexpected(adapter.error());
+    bytes += *adapter;
+  }
+  std::uint64_t weights = 1;
+  for (const DeviceFit& device : devices) weights += device.weights;
+  for (DeviceFit& device : devices) {
+    const double part = static_cast<double>(device.weights) / static_cast<double>(weights);
+    device.weights += static_cast<std::uint64_t>(std::ceil(static_cast<double>(bytes) * part));
+  }
+  return {};
 }
 
 }  // namespace
@@ -87,6 +105,9 @@ Result<MemoryFit> fit_memory(const WorkerOptions& options, LogCapture& log,
                              .available = host ? available
                                                : static_cast<std::uint64_t>(
                                                      std::max<std::int64_t>(memory[at].free, 0))});
+    }
+    if (const auto added = add_adapters(options, fit.devices); !added) {
+      return std::unexpected(added.error());
     }
     return fit;
   } catch (const std::exception& error) {

@@ -43,6 +43,20 @@ TEST(MemoryFit, WeightsAreAsLargeAsTheFile) {
   EXPECT_GT(one.devices[0].weights, file->bytes / 2);
 }
 
+TEST(MemoryFit, CountsAdapters) {
+  const MemoryFit none = fit({});
+  const MemoryFit two = fit({.adapters = {test_adapter_path(1), test_adapter_path(2)}});
+  const std::uint64_t bytes =
+      inspect_adapter_file(test_adapter_path(1), test_model_path()).value_or(0);
+  EXPECT_NEAR(static_cast<double>(two.devices[0].weights - none.devices[0].weights),
+              static_cast<double>(2 * bytes), 2);
+  LogCapture log;
+  const auto broken =
+      fit_memory({.model_path = test_model_path(), .adapters = {test_model_path()}}, log, kGib);
+  ASSERT_FALSE(broken);
+  EXPECT_THAT(broken.error().detail, HasSubstr("holds no adapter"));
+}
+
 TEST(MemoryFit, SaysWhetherItFitsAndHowManyWould) {
   const MemoryFit roomy = fit({.context_tokens = 512, .sequences_max = 4});
   EXPECT_TRUE(roomy.fits());

@@ -51,8 +51,10 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
     return std::unexpected(opened.error());
   }
   model->read_vocabulary();
+  const auto adapter_bytes = model->load_adapters(options, log, available);
+  if (!adapter_bytes) return std::unexpected(adapter_bytes.error());
   stage("load");
-  if (const auto made = model->make_context(options, log, available); !made) {
+  if (const auto made = model->make_context(options, log, available - *adapter_bytes); !made) {
     return std::unexpected(made.error());
   }
   stage("KV");
@@ -61,6 +63,10 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   // What is left of a first token's time once everything is in memory.
   if (const auto again = model->warm_up(log); !again) return std::unexpected(again.error());
   stage("first token");
+  if (const auto ready = model->warm_up_adapters(options, log); !ready) {
+    return std::unexpected(ready.error());
+  }
+  if (!options.adapters.empty()) stage("adapters");
   return model;
 }
 
@@ -111,6 +117,50 @@ Result<void> Model::check_kind(const std::string& path) const {
     return refuse("a model without vocabulary");
   }
   return {};
+}
+
+// They count in what a context has room for: so they come first. Gives their bytes, all of which
+// are in memory then.
+Result<std::uint64_t> Model::load_adapters(const WorkerOptions& options, LogCapture& log,
+                                           std::uint64_t available) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : options.adapters) {
+    const auto own = inspect_adapter_file(path, options.model_path);
+    if (!own) return fail(own.error().code, own.error().detail + because(log.take()));
+    bytes += *own;
+    if (bytes > available) {
+      return fail(Errc::overloaded,
+                  fmt::format("adapter file '{}' needs {:.3g} GiB with those before it, {:.3g} GiB "
+                              "are available: give fewer adapters",
+                              path, gib(bytes), gib(available)));
+    }
+    adapters_.push_back(llama_adapter_lora_init(model_, path.c_str()));
+    if (adapters_.back() == nullptr) {
+      return fail(Errc::invalid,
+                  fmt::format("adapter file '{}' cannot be loaded{}", path, because(log.take())));
+    }
+  }
+  return bytes;
+}
+
+Result<void> Model::warm_up_adapters(const WorkerOptions& options, LogCapture& log) {
+  for (std::uint32_t number = 1; number <= adapters(); ++number) {
+    use_adapter(number);
+    if (const auto warm = warm_up(log); !warm) {
+      return fail(
+          warm.error().code,
+          fmt::format("adapter file '{}': {}", options.adapters[number - 1], warm.error().detail));
+    }
+  }
+  use_adapter(0);
+  return {};
+}
+
+void Model::use_adapter(std::uint32_t number) {
+  if (adapters_.empty()) return;
+  llama_adapter_lora* adapter = number == 0 ? nullptr : adapters_.at(number - 1);
+  float scale = 1;
+  llama_set_adapters_lora(context_, &adapter, number == 0 ? 0 : 1, &scale);
 }
 
 void Model::read_vocabulary() {

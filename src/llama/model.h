@@ -23,10 +23,10 @@ namespace seedance::llama {
 // Owns llama.cpp's model, context and threads. Belongs to one thread.
 class Model {
  public:
-  // Checks the file, maps it, makes room for the sequences, and computes one
-  // token to bring the weights into memory. `progress` is told 0 to 1 while the
-  // file is read; `available` bytes of memory may be taken. The error says what
-  // is wrong in one sentence.
+  // Checks the files, maps the model, loads its adapters, makes room for the sequences, and
+  // computes one token, with each adapter too, to bring the weights into memory. `progress` is told
+  // 0 to 1 while the file is read; `available` bytes of memory may be taken. The error says what is
+  // wrong in one sentence.
   static Result<std::unique_ptr<Model>> load(const WorkerOptions& options, LogCapture& log,
                                              const std::function<void(float)>& progress,
                                              std::uint64_t available = available_memory());
@@ -40,6 +40,11 @@ class Model {
   std::uint32_t sequences_max() const { return sequences_max_; }
   std::uint32_t batch_tokens_max() const { return llama_n_batch(context_); }
   bool shares_memory() const { return shares_memory_; }  // Between the sequences.
+  // What is computed from now on is changed by this adapter; 0 = by none. Where that is another
+  // one than before, llama.cpp lays its next step out anew.
+  void use_adapter(std::uint32_t number);
+  std::uint32_t adapters() const { return static_cast<std::uint32_t>(adapters_.size()); }
+
   bool can_cut() const { return KvMemory::can_cut(model_); }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
@@ -58,6 +63,9 @@ class Model {
   Result<void> open(const WorkerOptions& options, LogCapture& log,
                     const std::function<void(float)>& progress);
   Result<void> check_kind(const std::string& path) const;
+  Result<std::uint64_t> load_adapters(const WorkerOptions& options, LogCapture& log,
+                                      std::uint64_t available);
+  Result<void> warm_up_adapters(const WorkerOptions& options, LogCapture& log);
   Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
   std::uint64_t memory_needed(const std::string& path, const llama_context_params& parameters,
                               std::uint64_t available);
@@ -67,6 +75,7 @@ class Model {
 
   llama_model_params model_parameters_ = {};
   llama_model* model_ = nullptr;
+  std::vector<llama_adapter_lora*> adapters_;  // The model's.
   llama_context* context_ = nullptr;
   ggml_threadpool* threads_ = nullptr;
   std::uint32_t context_tokens_ = 0;

@@ -22,4 +22,8 @@ struct ModelFile {
 // part. A LogCapture should live, or ggml prints its complaints.
 Result<ModelFile> inspect_model_file(const std::string& path);
 
+// Likewise a LoRA adapter's, and that it is one which the model's architecture takes. Whether its
+// tensors are as large as the model's shows when it is loaded. Its bytes.
+Result<std::uint64_t> inspect_adapter_file(const std::string& path, const std::string& model_path);
+
 }  // namespace seedance::llama

@@ -1,5 +1,6 @@
-// A model file: any bytes are refused, or every tensor lies inside them. The file goes by the
-// names of both parts of a split model, so that one which says that it is split is read twice.
+// A model file, or an adapter's: any bytes are refused, or every tensor lies inside them. The file
+// goes by the names of both parts of a split model, so that one which says that it is split is read
+// twice.
 #include <ggml.h>
 #include <gguf.h>
 #include <sys/mman.h>
@@ -75,6 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   static const llama::LogCapture kQuiet;
   kParts.fill(bytes, size);
   const auto model = llama::inspect_model_file(kParts.first());
+  const auto adapter = llama::inspect_adapter_file(kParts.first(), kParts.first());
+  SEEDANCE_CHECK(adapter || !adapter.error().detail.empty(), "it is said why");
+  if (adapter) check_tensors(kParts.first(), size);
   if (!model) {
     SEEDANCE_CHECK(!model.error().detail.empty(), "it is said why");
     return 0;

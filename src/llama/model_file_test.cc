@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "base/bytes.h"
@@ -138,6 +139,81 @@ TEST_F(ModelFileTest, RefusesOrReadsADamagedHead) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x80);
     EXPECT_FALSE(inspect_model_file(TestFile{"damaged.gguf", damaged}.path())) << at;
   }
+}
+
+class AdapterFileTest : public testing::Test {
+ protected:
+  // Of the first test adapter after `change`.
+  static std::string refusal(const std::function<void(gguf_context*)>& change) {
+    ggml_context* tensors = nullptr;
+    gguf_context* whole =
+        gguf_init_from_file(test_adapter_path(1).c_str(), {.no_alloc = false, .ctx = &tensors});
+    SEEDANCE_CHECK(whole != nullptr, "the test adapter can be read");
+    gguf_context* out = gguf_init_empty();
+    gguf_set_kv(out, whole);
+    for (std::int64_t id = 0; id < gguf_get_n_tensors(whole); ++id) {
+      gguf_add_tensor(out, ggml_get_tensor(tensors, gguf_get_tensor_name(whole, id)));
+    }
+    change(out);
+    const TestFile file{"changed.gguf"};
+    gguf_write_to_file(out, file.path().c_str(), false);
+    gguf_free(out);
+    gguf_free(whole);
+    ggml_free(tensors);
+    return refusal(file.path());
+  }
+
+  static std::string refusal(const std::string& path) {
+    const auto bytes = inspect_adapter_file(path, test_model_path());
+    EXPECT_FALSE(bytes);
+    if (bytes) return "";
+    EXPECT_THAT(bytes.error().detail, HasSubstr("adapter file '" + path + "'"));
+    return bytes.error().detail;
+  }
+
+  LogCapture log_;
+};
+
+TEST_F(AdapterFileTest, TakesAWholeOne) {
+  const auto bytes = inspect_adapter_file(test_adapter_path(1), test_model_path());
+  ASSERT_TRUE(bytes) << bytes.error().detail;
+  EXPECT_EQ(*bytes, std::filesystem::file_size(test_adapter_path(1)));
+}
+
+TEST_F(AdapterFileTest, RefusesWhatIsNone) {
+  EXPECT_THAT(refusal("/nowhere/a.gguf"), HasSubstr("No such file"));
+  EXPECT_THAT(refusal(test_model_path()), HasSubstr("holds no adapter (general.type is ''"));
+  EXPECT_THAT(refusal([](auto* file) { gguf_set_val_u32(file, "general.type", 7); }),
+              HasSubstr("holds no adapter"));
+  EXPECT_THAT(refusal([](auto* file) { gguf_set_val_str(file, "adapter.type", "ia3"); }),
+              HasSubstr("is no LoRA adapter (adapter.type is 'ia3')"));
+}
+
+TEST_F(AdapterFileTest, RefusesWhatTheModelCannotUse) {
+  EXPECT_THAT(refusal([](auto* file) { gguf_set_val_str(file, "general.architecture", "qwen3"); }),
+              HasSubstr("is for the architecture 'qwen3', the model's is 'llama'"));
+  EXPECT_THAT(refusal([](auto* file) { gguf_set_val_u32(file, "adapter.lora.alpha", 7); }),
+              HasSubstr("does not give adapter.lora.alpha"));
+  const std::uint32_t token = 1;
+  EXPECT_THAT(refusal([&](auto* file) {
+                gguf_set_arr_data(file, "adapter.alora.invocation_tokens", GGUF_TYPE_UINT32, &token,
+                                  1);
+              }),
+              HasSubstr("aLoRA"));
+  EXPECT_THAT(refusal([](auto* file) {
+                gguf_set_tensor_type(file, "blk.0.attn_q.weight.lora_a", GGML_TYPE_Q4_0);
+              }),
+              HasSubstr("'blk.0.attn_q.weight.lora_a' of type q4_0"));
+}
+
+// As ends and damage of a model.
+TEST_F(AdapterFileTest, RefusesWhatIsCutShort) {
+  const std::string content = content_of(test_adapter_path(1));
+  for (std::size_t size = 0; size < content.size(); size += size < 64 ? 1 : content.size() / 23) {
+    refusal(TestFile{"cut.gguf", content.substr(0, size)}.path());
+  }
+  EXPECT_THAT(refusal(TestFile{"cut.gguf", content.substr(0, content.size() - 100)}.path()),
+              HasSubstr("is cut short or damaged: tensor"));
 }
 
 }  // namespace

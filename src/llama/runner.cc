@@ -77,7 +77,7 @@ void Runner::on(engine::Job job) {
   if (added && job.dropped > 0) {
     at->second.sampler.go_on_behind_cut(job.dropped, job.committed, tokens.size());
   }
-  if (added) planner_.add(key, std::move(tokens), job.scope, job.priority);
+  if (added) planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter);
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -101,6 +101,10 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
       std::ranges::any_of(job.sampling.logit_bias, biased)) {
     return invalid(fmt::format("A token id is outside the vocabulary of {} tokens.",
                                model_.vocabulary_size()));
+  }
+  if (job.adapter > model_.adapters()) {
+    return invalid(
+        fmt::format("There is no adapter {}: the model has {}.", job.adapter, model_.adapters()));
   }
   const std::size_t tokens = engine::sequence_tokens(job);
   if (tokens == 0) return invalid("What was dropped leaves nothing to go on from.");
@@ -139,6 +143,7 @@ Result<std::vector<engine::Event>> Runner::step() {
     if (parts.empty()) break;
     start(parts);
     fill_batch(parts);
+    model_.use_adapter(planner_.adapter());
     const llama_batch batch{.n_tokens = static_cast<std::int32_t>(tokens_.size()),
                             .token = tokens_.data(),
                             .embd = nullptr,

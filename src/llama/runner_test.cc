@@ -32,6 +32,10 @@ struct Outcome {
   bool over() const { return end != JobEnd::none || problem; }
 };
 
+std::vector<std::string> two_adapters() {
+  return {test_adapter_path(1), test_adapter_path(2)};
+}
+
 // A model and its runner, carried on by hand.
 class RunnerTest : public testing::Test {
  protected:
@@ -375,11 +379,18 @@ TEST_F(RunnerTest, ComputesACommonPrefixOnce) {
 
 // Jobs of which many begin alike come and go at random, so that gaps open and close, and
 // memory moves: no sequence is ever computed with a token of another.
-class RunnerLoadTest : public RunnerTest, public testing::WithParamInterface<std::uint32_t> {};
+struct Load {
+  std::uint32_t shared_tokens = 0;
+  std::vector<std::string> adapters = {};
+};
+class RunnerLoadTest : public RunnerTest, public testing::WithParamInterface<Load> {};
 
 TEST_P(RunnerLoadTest, KeepsSequencesApart) {
-  load({.sequences_max = 12, .batch_tokens_max = 64, .shared_tokens = GetParam()});
-  LoneModel lone;
+  load({.sequences_max = 12,
+        .batch_tokens_max = 64,
+        .shared_tokens = GetParam().shared_tokens,
+        .adapters = GetParam().adapters});
+  LoneModel lone{test_model_path(), GetParam().adapters};
   Prng random{7};
   std::map<std::uint64_t, Job> jobs;
   for (std::uint64_t id = 0; id < 90; ++id) {
@@ -388,6 +399,7 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
     prompt.insert(prompt.end(), own.begin(), own.end());
     jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(30)));
     jobs[id].priority = kPriorities.at(random.below(kPriorityCount));
+    if (!GetParam().adapters.empty()) jobs[id].adapter = static_cast<std::uint32_t>(id % 3);
     start(jobs[id]);
     for (std::uint64_t steps = random.below(3); steps > 0; --steps) step();
     if (random.below(6) == 0) cancel(random.below(id + 1));
@@ -396,7 +408,7 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
   std::size_t ended = 0;
   std::uint32_t reused = 0;
   for (const auto& [id, job] : jobs) {
-    EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens), kEpsilon) << id;
+    EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens, job.adapter), kEpsilon) << id;
     ended += outcome(id).end == JobEnd::length ? 1 : 0;
     reused += outcome(id).reused;
   }
@@ -405,7 +417,9 @@ TEST_P(RunnerLoadTest, KeepsSequencesApart) {
   EXPECT_GT(parked_, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerLoadTest, testing::Values(0U, 640U));
+INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerLoadTest,
+                         testing::Values(Load{}, Load{640}, Load{0, two_adapters()},
+                                         Load{640, two_adapters()}));
 
 // Its client sees a pause: no token is lost, made twice or made anew.
 TEST_F(RunnerTest, AParkedJobGoesOnBehindItsTokens) {
@@ -460,6 +474,50 @@ TEST_F(RunnerTest, UsesNothingOfAnotherScope) {
   EXPECT_EQ(run_alone(job).reused, 0);
   job.id.value = 3;
   EXPECT_EQ(run_alone(job).reused, 59);
+}
+
+TEST_F(RunnerTest, AnswersWithTheAdapterThatIsAsked) {
+  load({.adapters = two_adapters()});
+  const auto prompt = random_prompt(1, 60);
+  LoneModel lone{test_model_path(), two_adapters()};
+  std::set<std::vector<TokenId>> texts;
+  for (std::uint32_t adapter = 0; adapter < 3; ++adapter) {
+    Job job = greedy_job(adapter, prompt, 12);
+    job.adapter = adapter;
+    const Outcome outcome = run_alone(job);
+    EXPECT_EQ(outcome.reused, 0);  // Nobody else's.
+    EXPECT_LT(lone.regret(prompt, outcome.tokens, adapter), kEpsilon) << adapter;
+    EXPECT_EQ(LoneModel{}.regret(prompt, outcome.tokens) < kEpsilon, adapter == 0);
+    texts.insert(outcome.tokens);
+    job.id.value += 10;
+    EXPECT_EQ(run_alone(job).reused, 59) << adapter;
+  }
+  EXPECT_EQ(texts.size(), 3);
+}
+
+TEST_F(RunnerTest, RefusesAnAdapterThatThereIsNot) {
+  load({.adapters = {test_adapter_path(1)}});
+  Job job = greedy_job(1, random_prompt(1, 5), 3);
+  job.adapter = 2;
+  const Outcome outcome = run_alone(job);
+  ASSERT_TRUE(outcome.problem);
+  EXPECT_EQ(outcome.problem->code, ErrorCode::invalid_request);
+}
+
+// Three wait for each other step by step, and no longer.
+TEST_F(RunnerTest, AdaptersTakeTurns) {
+  load({.adapters = two_adapters()});
+  for (std::uint32_t adapter = 0; adapter < 3; ++adapter) {
+    Job job = greedy_job(adapter, random_prompt(adapter, 9), 20);
+    job.adapter = adapter;
+    start(job);
+  }
+  run();
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    const auto& steps = outcome(id).steps;
+    ASSERT_EQ(steps.size(), 20);
+    EXPECT_EQ(steps.back() - steps.front(), 57);
+  }
 }
 
 TEST_F(RunnerTest, RefusesATypeOfMemoryThatThereIsNot) {

@@ -1,7 +1,10 @@
 #include "llama/test_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/random.h"
 
@@ -9,6 +12,10 @@ namespace seedance::llama {
 
 std::string test_model_path() {
   return SEEDANCE_TEST_MODEL;
+}
+
+std::string test_adapter_path(std::uint32_t number) {
+  return fmt::format("{}-{}.gguf", SEEDANCE_TEST_ADAPTERS, number);
 }
 
 std::vector<TokenId> random_prompt(std::uint64_t seed, std::size_t size) {
@@ -29,17 +36,20 @@ engine::Job greedy_job(std::uint64_t id, std::vector<TokenId> prompt, std::uint3
           .sampling = {.temperature = 0, .ignore_eos = true}};
 }
 
-LoneModel::LoneModel(const std::string& path) {
-  const WorkerOptions options{.model_path = path, .sequences_max = 1, .threads = 1};
+LoneModel::LoneModel(const std::string& path, std::vector<std::string> adapters) {
+  const WorkerOptions options{
+      .model_path = path, .sequences_max = 1, .threads = 1, .adapters = std::move(adapters)};
   auto model = Model::load(options, log_, [](float) {});
   SEEDANCE_CHECK(model.has_value(), "the test model loads");
   model_ = *std::move(model);
 }
 
-float LoneModel::regret(std::span<const TokenId> prompt, std::span<const TokenId> output) {
+float LoneModel::regret(std::span<const TokenId> prompt, std::span<const TokenId> output,
+                        std::uint32_t adapter) {
   std::vector<TokenId> tokens{prompt.begin(), prompt.end()};
   tokens.insert(tokens.end(), output.begin(), output.end());
   model_->clear(0);
+  model_->use_adapter(adapter);
   float worst = 0;
   for (std::size_t at = 0; at + 1 < tokens.size(); ++at) {
     llama_token token = tokens[at].value;

@@ -15,6 +15,9 @@ namespace seedance::llama {
 // A random-weight model of bench/make_model.py, made by the build.
 std::string test_model_path();
 
+// LoRA adapters for it, numbered from 1.
+std::string test_adapter_path(std::uint32_t number);
+
 // How far below the best logit a chosen token's may be. Kernels round differently
 // for different shapes of a batch, by less than a hundredth here; the logits of
 // the model spread over tens.
@@ -29,11 +32,13 @@ engine::Job greedy_job(std::uint64_t id, std::vector<TokenId> prompt, std::uint3
 // Computes one sequence alone, token by token.
 class LoneModel {
  public:
-  explicit LoneModel(const std::string& path = test_model_path());
+  explicit LoneModel(const std::string& path = test_model_path(),
+                     std::vector<std::string> adapters = {});
 
   // How far the logit of each output token is below the best one that is no end
   // token, at worst.
-  float regret(std::span<const TokenId> prompt, std::span<const TokenId> output);
+  float regret(std::span<const TokenId> prompt, std::span<const TokenId> output,
+               std::uint32_t adapter = 0);
 
  private:
   LogCapture log_;

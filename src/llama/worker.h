@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace seedance::llama {
 
@@ -27,7 +28,8 @@ struct WorkerOptions {
   std::uint32_t step_max_ms = 500;    // PrefillLimits::step_max.
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};
-  std::string fault = {};  // FaultPlan: fails on purpose.
+  std::string fault = {};             // FaultPlan: fails on purpose.
+  std::vector<std::string> adapters;  // Files of those that jobs may name, by number from 1.
 };
 
 // The whole life of a worker process; returns its exit code.

@@ -312,6 +312,44 @@ TEST(Worker, RefusesAVocabularyWithoutAModel) {
               HasSubstr("cannot be loaded: "));
 }
 
+TEST(Worker, NamesTheAdapterThatCannotBeUsed) {
+  WorkerOptions options = options_for(test_model_path());
+  options.adapters = {test_adapter_path(1), "/nowhere/adapter.gguf"};
+  EXPECT_EQ(failure(options), "adapter file '/nowhere/adapter.gguf': No such file or directory");
+  const std::string whole = content_of(test_adapter_path(1));
+  const TestFile cut{"cut.gguf", whole.substr(0, whole.size() - 1)};
+  options.adapters = {cut.path()};
+  EXPECT_THAT(failure(options), testing::AllOf(HasSubstr(cut.path()), HasSubstr("cut short")));
+  std::string other = whole;  // Of a model that has no such tensor.
+  for (std::size_t at = 0; (at = other.find("blk.0.attn_q", at)) != std::string::npos;) {
+    other[at + 4] = '9';
+  }
+  const TestFile strange{"strange.gguf", other};
+  options.adapters = {strange.path()};
+  EXPECT_THAT(failure(options),
+              testing::AllOf(HasSubstr(strange.path()), HasSubstr("cannot be loaded: "),
+                             HasSubstr("blk.9.attn_q")));
+}
+
+TEST(Worker, LoadsItsAdaptersAndComputesWithThem) {
+  WorkerOptions options = options_for(test_model_path());
+  options.adapters = {test_adapter_path(1), test_adapter_path(2)};
+  TestWorker worker{options};
+  EXPECT_EQ(worker.ready().timeline.back().first, "adapters");
+  engine::Job job = greedy_job(1, random_prompt(1, 9), 12);
+  job.adapter = 2;
+  worker.send(job);
+  std::vector<TokenId> output;
+  while (output.size() < 12) {
+    const auto event = worker.next();
+    ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+    output.push_back(std::get<engine::Step>(*event).tokens.front().token);
+  }
+  LoneModel lone{test_model_path(), options.adapters};
+  EXPECT_LT(lone.regret(job.prompt, output, 2), kEpsilon);
+  EXPECT_GT(lone.regret(job.prompt, output, 1), kEpsilon);
+}
+
 TEST(Worker, RefusesMoreThanMemoryHolds) {
   WorkerOptions options = options_for(test_model_path());
   options.context_tokens = 33'000'000;
@@ -353,6 +391,16 @@ TEST(Model, TakesFewerSequencesWhereMemoryIsShortUnlessTold) {
   EXPECT_GT((*fewer)->sequences_max(), 1);
   EXPECT_LT((*fewer)->sequences_max(), 64);
   EXPECT_EQ((*fewer)->context_tokens(), 4096U);
+}
+
+TEST(Model, CountsItsAdaptersInMemory) {
+  LogCapture log;
+  WorkerOptions options = options_for(test_model_path());
+  options.adapters = {test_adapter_path(1)};
+  const auto model = Model::load(options, log, [](float) {}, 1000);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, Errc::overloaded);
+  EXPECT_THAT(model.error().detail, HasSubstr(test_adapter_path(1)));
 }
 
 }  // namespace

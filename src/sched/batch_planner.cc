@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <ranges>
 #include <utility>
 
@@ -27,12 +28,12 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
 }
 
 void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope,
-                       Priority priority) {
+                       Priority priority, std::uint32_t adapter) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
   waiting_.push_back({.job = job,
                       .arrival = arrivals_++,
                       .tokens = std::move(tokens),
-                      .scope = scope,
+                      .scope = {.owner = scope, .adapter = adapter},
                       .claim = {.priority = priority}});
 }
 
@@ -51,7 +52,9 @@ std::span<const Part> BatchPlanner::plan() {
     if (job) job->planned = job->placed = 0;
     if (job) job->fresh = false;
   }
+  choose_turn();
   admit(prompt_room());
+  choose_turn();        // Who came in may go ahead.
   deal(prompt_room());  // Of those who came in, some may decode at once.
   place_decoding();
   place_prompts();
@@ -62,12 +65,36 @@ std::uint32_t BatchPlanner::pending(std::uint32_t slot) const {
   return static_cast<std::uint32_t>(slots_.tokens({slot}).size()) - slots_.computed({slot});
 }
 
+// Only its newest token is to be computed.
+bool BatchPlanner::has_begun(std::uint32_t slot) const {
+  return slots_.computed({slot}) > 0 && pending(slot) == 1;
+}
+
+bool BatchPlanner::in_turn(std::uint32_t slot) const {
+  return jobs_[slot] && jobs_[slot]->scope.adapter == turn_.adapter;
+}
+
 bool BatchPlanner::decodes(std::uint32_t slot) const {
-  return jobs_[slot] && slots_.computed({slot}) > 0 && pending(slot) == 1;
+  return in_turn(slot) && has_begun(slot);
 }
 
 bool BatchPlanner::prefills(std::uint32_t slot) const {
-  return jobs_[slot] && !decodes(slot);
+  return in_turn(slot) && !has_begun(slot);
+}
+
+void BatchPlanner::choose_turn() {
+  std::vector<Turns::Claim> claims;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (!jobs_[slot]) continue;
+    const std::uint32_t adapter = jobs_[slot]->scope.adapter;
+    auto claim = std::ranges::find(claims, adapter, &Turns::Claim::adapter);
+    if (claim == claims.end()) claim = claims.insert(claim, {.adapter = adapter});
+    const Priority priority = jobs_[slot]->claim.turn();
+    claim->highest = std::min(claim->highest, priority);
+    if (has_begun(slot)) continue;
+    claim->highest_prompt = std::min(claim->highest_prompt.value_or(priority), priority);
+  }
+  if (!claims.empty()) turn_ = turns_.next(claims);
 }
 
 // What decoding sequences, and the bridges between them, leave of a batch.
@@ -80,9 +107,30 @@ std::uint32_t BatchPlanner::prompt_room() const {
     if (decoding++ == 0) first = slot;
     end = slot + 1;
   }
-  return std::min(
-      limits_.batch_tokens_max - (limits_.gap_max > 0 ? end - first : decoding),
-      budget_.tokens(decoding, static_cast<std::uint32_t>(running_ + waiting_.size()) - decoding));
+  return std::min(limits_.batch_tokens_max - (limits_.gap_max > 0 ? end - first : decoding),
+                  prompt_time(decoding));
+}
+
+// How many tokens of prompts the batch has time for. Those who decode with other adapters wait
+// for it, too: so each adapter gets its part of the time.
+std::uint32_t BatchPlanner::prompt_time(std::uint32_t decoding) const {
+  std::map<std::uint32_t, std::uint32_t> others;  // How many decode with them.
+  std::uint32_t all = decoding;
+  std::uint32_t most = 0;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (!jobs_[slot] || in_turn(slot)) continue;
+    std::uint32_t& count = others[jobs_[slot]->scope.adapter];
+    if (!has_begun(slot)) continue;
+    ++all;
+    most = std::max(most, ++count);
+  }
+  const auto turns = static_cast<std::uint32_t>(others.size()) + 1;
+  const std::uint32_t time = budget_.tokens(
+      decoding > 0 ? decoding : most, static_cast<std::uint32_t>(running_ + waiting_.size()) - all);
+  // Every prompt comes to its end; and where nobody decodes, a step without one tells nothing.
+  const std::uint32_t least = limits_.prefill.tokens_min;
+  const bool with_none = decoding > 0 || most == 0;
+  return std::max(time / turns, with_none ? std::min(time, least) : least);
 }
 
 // Gives slots to those who wait, as long as this batch has room for a token of each and
@@ -258,6 +306,7 @@ void BatchPlanner::on_computed(Duration took) {
     (part.filler || decodes(part.slot.value) ? decoding : prompt_tokens) += part.count;
   }
   budget_.on_step(decoding, prompt_tokens, took);
+  turns_.on_taken(turn_);
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (jobs_[slot]) slots_.on_computed({slot}, std::exchange(jobs_[slot]->placed, 0));
   }

@@ -13,6 +13,7 @@
 #include "base/priority.h"
 #include "sched/kv_slots.h"
 #include "sched/prefill_budget.h"
+#include "sched/turns.h"
 
 namespace seedance::sched {
 
@@ -66,6 +67,9 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 // ones got a slot, or room, before it make it a realtime job in its turn (not in its right
 // to take a slot). So whoever waits comes first in the end, and whoever runs stays.
 //
+// All parts of a batch are of one adapter (Turns). Those of others keep their slots, and nothing
+// is computed there.
+//
 // Parts come in the order that llama.cpp's split of a batch into passes wants
 // (llama_batch_allocr::split_equal): one pass takes the same number of tokens of
 // each of some sequences with consecutive slots. So decoding parts ascend and
@@ -82,15 +86,16 @@ class BatchPlanner {
   explicit BatchPlanner(PlannerLimits limits);
 
   // `tokens` are known, at least 1. The job waits behind all others of its class. Prefixes are
-  // shared within a scope.
+  // shared within a scope and an adapter; 0 = none.
   void add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope = 0,
-           Priority priority = Priority::interactive);
+           Priority priority = Priority::interactive, std::uint32_t adapter = 0);
 
   // Whether it was there, in whatever state.
   bool cancel(JobKey job);
 
   // The next batch; empty when there is nothing to do. Valid until the next call.
   std::span<const Part> plan();
+  std::uint32_t adapter() const { return turn_.adapter; }  // That computes it.
 
   void on_computed(Duration took);          // What was planned is in the model's memory.
   void on_token(Slot slot, TokenId token);  // One more token is known.
@@ -133,14 +138,14 @@ class BatchPlanner {
     JobKey job;
     std::uint64_t arrival = 0;
     std::vector<TokenId> tokens = {};
-    std::uint64_t scope = 0;
+    Scope scope = {};
     std::uint32_t passes = 0;  // That it let others pass.
     Claim claim = {};
   };
   struct Running {
     JobKey job;
     std::uint64_t arrival = 0;
-    std::uint64_t scope = 0;
+    Scope scope = {};
     std::uint32_t planned = 0;  // Of what is pending, meant for this batch.
     std::uint32_t placed = 0;   // Of these, in parts_.
     Claim claim = {};
@@ -148,9 +153,13 @@ class BatchPlanner {
   };
 
   std::uint32_t pending(std::uint32_t slot) const;
+  bool has_begun(std::uint32_t slot) const;
+  bool in_turn(std::uint32_t slot) const;
   bool decodes(std::uint32_t slot) const;
   bool prefills(std::uint32_t slot) const;
+  void choose_turn();
   std::uint32_t prompt_room() const;
+  std::uint32_t prompt_time(std::uint32_t decoding) const;
   void admit(std::uint32_t room);
   bool lets_pass(const Waiting& job) const;
   std::uint32_t enter(Waiting& job);
@@ -169,6 +178,8 @@ class BatchPlanner {
   PlannerLimits limits_;
   KvSlots slots_;
   PrefillBudget budget_;
+  Turns turns_;
+  Turns::Turn turn_;                          // Of the batch.
   std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;

@@ -18,9 +18,9 @@ KvSlots::KvSlots(KvLimits limits) : limits_(limits), contents_(limits.count) {
   SEEDANCE_CHECK(limits.count > 0, "there is a slot");
 }
 
-std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t scope) {
+std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
-  const auto slot = limits_.dense ? lowest_unused() : least_wanted();
+  const auto slot = limits_.dense ? beside(scope.adapter) : least_wanted();
   if (!slot) return std::nullopt;
   const Prefix prefix = longest(tokens, scope, slot);
   const Slot from = prefix.tokens > 0 ? prefix.slot : *slot;
@@ -39,8 +39,7 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, std::uint64_t sc
   return slot;
 }
 
-std::optional<Slot> KvSlots::comes_soon(std::span<const TokenId> tokens,
-                                        std::uint64_t scope) const {
+std::optional<Slot> KvSlots::comes_soon(std::span<const TokenId> tokens, Scope scope) const {
   if (limits_.reuse_min == 0) return std::nullopt;
   const std::uint32_t here = longest(tokens, scope, std::nullopt).tokens;
   const auto found = std::ranges::find_if(contents_, [&](const Content& content) {
@@ -99,7 +98,7 @@ std::uint32_t KvSlots::take_copied() {
 
 // For a sequence that goes to `target`: rather there than elsewhere, and rather from one that
 // holds little. Whole prompts are not given: the last token's logits are wanted.
-KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, std::uint64_t scope,
+KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, Scope scope,
                                  std::optional<Slot> target) const {
   Prefix best;
   if (limits_.reuse_min == 0) return best;
@@ -127,6 +126,38 @@ std::optional<Slot> KvSlots::lowest_unused() const {
     if (!contents_[slot].used) return Slot{slot};
   }
   return std::nullopt;
+}
+
+// For the adapter's next sequence: beside one of its own, or else where there is room for more of
+// them. As long as there is no other adapter, the lowest.
+std::optional<Slot> KvSlots::beside(std::uint32_t adapter) const {
+  const auto used_by = [&](std::size_t slot, bool own) {
+    return slot < contents_.size() && contents_[slot].used &&
+           (contents_[slot].scope.adapter == adapter) == own;
+  };
+  std::optional<Slot> beside;
+  bool alone = true;
+  for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
+    alone = alone && !used_by(slot, false);
+    if (beside || contents_[slot].used) continue;
+    if (used_by(slot + 1, true) || (slot > 0 && used_by(slot - 1, true))) beside = Slot{slot};
+  }
+  if (alone) return lowest_unused();
+  return beside ? beside : widest_unused();
+}
+
+// In the middle of the most unused ones that are side by side.
+std::optional<Slot> KvSlots::widest_unused() const {
+  std::optional<Slot> middle;
+  std::uint32_t widest = 0;
+  std::uint32_t width = 0;
+  for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
+    width = contents_[slot].used ? 0 : width + 1;
+    if (width <= widest) continue;
+    widest = width;
+    middle = Slot{slot - ((width - 1) / 2)};
+  }
+  return middle;
 }
 
 // The highest of those that hold nothing.

@@ -27,9 +27,17 @@ struct KvLimits {
   // Fewer tokens than that are not worth a copy. 0 when the model's memory cannot be cut
   // behind a token: then nothing is used again.
   std::uint32_t reuse_min = 0;
-  // Each slot has room of its own: the model wants used ones to be low and side by side, and
-  // copies cost time. Else all share theirs.
+  // Each slot has room of its own: the model wants used ones to be low and side by side, those
+  // of one adapter, and copies cost time. Else all share theirs.
   bool dense = true;
+};
+
+// Whose tokens they are and what computes them: only what has the same of both is used again.
+struct Scope {
+  std::uint64_t owner = 0;
+  std::uint32_t adapter = 0;  // 0 = none.
+
+  friend bool operator==(const Scope&, const Scope&) = default;
 };
 
 // What is to be done to the memory: afterwards `slot` holds the first `tokens` tokens of what
@@ -57,11 +65,11 @@ class KvSlots {
 
   // A slot for a sequence of these tokens, at least 1; nothing when all are used. At least
   // its last token is left to be computed. Only what has the same scope is used again.
-  std::optional<Slot> enter(std::vector<TokenId> tokens, std::uint64_t scope = 0);
+  std::optional<Slot> enter(std::vector<TokenId> tokens, Scope scope = {});
 
   // The slot of a sequence for which more of the tokens' prefix is about to be computed than
   // lies anywhere now: enough that waiting for it saves work. Nothing when there is none.
-  std::optional<Slot> comes_soon(std::span<const TokenId> tokens, std::uint64_t scope = 0) const;
+  std::optional<Slot> comes_soon(std::span<const TokenId> tokens, Scope scope = {}) const;
 
   void append(Slot slot, TokenId token);  // One more is known.
   void on_computed(Slot slot, std::uint32_t tokens);
@@ -86,7 +94,7 @@ class KvSlots {
  private:
   struct Content {
     std::vector<TokenId> tokens = {};
-    std::uint64_t scope = 0;
+    Scope scope = {};
     std::uint32_t computed = 0;
     std::uint32_t reused = 0;
     std::uint64_t used_at = 0;
@@ -99,10 +107,11 @@ class KvSlots {
 
   Content& at(Slot slot) { return contents_[slot.value]; }
   const Content& at(Slot slot) const { return contents_[slot.value]; }
-  Prefix longest(std::span<const TokenId> tokens, std::uint64_t scope,
-                 std::optional<Slot> target) const;
+  Prefix longest(std::span<const TokenId> tokens, Scope scope, std::optional<Slot> target) const;
   bool worth_copying(std::uint32_t tokens, std::size_t all) const;
   std::optional<Slot> lowest_unused() const;
+  std::optional<Slot> beside(std::uint32_t adapter) const;
+  std::optional<Slot> widest_unused() const;
   std::optional<Slot> empty() const;
   std::optional<Slot> oldest() const;
   std::optional<Slot> least_wanted() const;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <vector>
+
 namespace seedance::sched {
 namespace {
 
@@ -131,12 +134,37 @@ TEST(KvSlots, KnowsWhatComesSoon) {
 // How fast an answer begins must not tell what somebody else has asked.
 TEST(KvSlots, SharesNothingBetweenScopes) {
   KvSlots slots{kThree};
-  const auto slot = slots.enter(tokens(20), 7);
-  EXPECT_TRUE(slots.comes_soon(tokens(20), 7));
-  EXPECT_FALSE(slots.comes_soon(tokens(20), 8));
+  const auto slot = slots.enter(tokens(20), {7});
+  EXPECT_TRUE(slots.comes_soon(tokens(20), {7}));
+  EXPECT_FALSE(slots.comes_soon(tokens(20), {8}));
   slots.on_computed(*slot, 20);
-  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), 8)), 0);
-  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), 7)), 19);
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), {8})), 0);
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), {7})), 19);
+}
+
+TEST(KvSlots, SharesNothingBetweenAdapters) {
+  KvSlots slots{kThree};
+  const auto slot = slots.enter(tokens(20), {.owner = 7, .adapter = 1});
+  EXPECT_FALSE(slots.comes_soon(tokens(20), {.owner = 7, .adapter = 2}));
+  slots.on_computed(*slot, 20);
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), {.owner = 7})), 0);
+  EXPECT_EQ(slots.reused(*slots.enter(tokens(20), {.owner = 7, .adapter = 1})), 19);
+}
+
+// So that few passes compute them.
+TEST(KvSlots, KeepsThoseOfAnAdapterSideBySide) {
+  KvSlots slots{{.count = 8}};
+  std::map<std::uint32_t, std::vector<std::uint32_t>> places;
+  for (const std::uint32_t adapter : {0U, 0U, 1U, 0U, 1U, 1U, 0U, 0U}) {
+    const auto slot = slots.enter(tokens(4), {.adapter = adapter});
+    ASSERT_TRUE(slot);
+    places[adapter].push_back(slot->value);
+  }
+  EXPECT_EQ(places[0], (std::vector<std::uint32_t>{0, 1, 2, 7, 6}));
+  EXPECT_EQ(places[1], (std::vector<std::uint32_t>{5, 4, 3}));
+  EXPECT_EQ(slots.enter(tokens(4), {.adapter = 2}), std::nullopt);
+  for (const std::uint32_t slot : {0U, 1U, 2U, 6U, 7U, 4U}) slots.leave({slot});
+  EXPECT_EQ(slots.enter(tokens(4), {.adapter = 1}), Slot{0});  // It is alone.
 }
 
 TEST(KvSlots, ForgetsWhatIsShorterThanACopyIsWorth) {

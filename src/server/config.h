@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,13 @@ struct LlamaFallback {
   friend bool operator==(const LlamaFallback&, const LlamaFallback&) = default;
 };
 
+// A LoRA as a GGUF file: changes the model for those who ask for it, as model+name.
+struct Adapter {
+  std::string name;
+  std::string path;
+  std::string digest = {};  // As ModelSpec::digest.
+};
+
 // A GGUF file, run by a worker process. 0 always means: the worker decides.
 struct LlamaModel {
   std::string path;  // The first file, when split.
@@ -47,6 +55,7 @@ struct LlamaModel {
   Duration load_timeout{};
   Duration step_timeout{};
   Duration prepare_timeout{};
+  std::vector<Adapter> adapters = {};
 };
 
 // No model: tokens from a script, in the text form of src/scripted.
@@ -61,6 +70,10 @@ struct ModelSpec {
   std::variant<LlamaModel, ScriptedModel> engine;
 
   std::string full_name() const { return name + "@" + std::to_string(version); }
+  std::span<const Adapter> adapters() const {
+    const auto* llama = std::get_if<LlamaModel>(&engine);
+    return llama == nullptr ? std::span<const Adapter>{} : llama->adapters;
+  }
 };
 
 // Where streams are kept so that they outlive the server.
@@ -120,7 +133,7 @@ struct ServerConfig {
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N] [--step-target-ms N]
-  // [--kv-tokens N] [--kv-type TYPE]` and as
+  // [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...` and as
   // `program vocabulary --fd 3 --model PATH`; values of 0 and empty ones are left out.
   std::string program = "/proc/self/exe";
 

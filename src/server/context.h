@@ -47,10 +47,10 @@ struct Caller {
   core::Principal owner() const { return {.tenant = principal.tenant}; }
 };
 
-// A model as clients see it: both names mean it.
+// A model, or one with an adapter, as clients see it: both names mean it.
 struct ModelNames {
-  std::string name;
-  std::string full_name;  // name@version.
+  std::string name;       // Or name+adapter.
+  std::string full_name;  // Likewise, with @version behind the model's name.
 };
 
 // What the edges may know without asking the core. Any thread reads it.

@@ -18,6 +18,9 @@ std::vector<core::ModelConfig> model_configs(const ServerConfig& config) {
   models.reserve(config.models.size());
   for (const ModelSpec& spec : config.models) {
     models.push_back({.name = spec.name, .version = spec.version, .digest = spec.digest});
+    for (const Adapter& adapter : spec.adapters()) {
+      models.back().adapters.push_back({.name = adapter.name, .digest = adapter.digest});
+    }
   }
   return models;
 }

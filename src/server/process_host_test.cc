@@ -101,12 +101,14 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .step_target_ms = 6,
            .step_max_ms = 60,
            .kv_tokens = 7,
-           .kv_type = "q8_0"};
-  EXPECT_THAT(worker_argv("p", model),
-              ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1",
-                          "--parallel", "2", "--threads", "3", "--gpu-layers", "-1",
-                          "--batch-tokens", "5", "--step-target-ms", "6", "--step-max-ms", "60",
-                          "--kv-tokens", "7", "--kv-type", "q8_0"));
+           .kv_type = "q8_0",
+           .adapters = {{.name = "a", .path = "a.gguf"}, {.name = "b", .path = "b.gguf"}}};
+  EXPECT_THAT(
+      worker_argv("p", model),
+      ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1", "--parallel",
+                  "2", "--threads", "3", "--gpu-layers", "-1", "--batch-tokens", "5",
+                  "--step-target-ms", "6", "--step-max-ms", "60", "--kv-tokens", "7", "--kv-type",
+                  "q8_0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
   EXPECT_THAT(vocabulary_argv("p", model),
               ElementsAre("p", "vocabulary", "--fd", "3", "--model", "m.gguf"));
 }
@@ -116,6 +118,22 @@ TEST(ProcessHost, ReportsWhatTheWorkerSays) {
   const TestServer server{config_for(fake)};
   EXPECT_EQ(server.report().models.at(0).context_tokens, 128U);
   EXPECT_EQ(server.report().models.at(0).timeline, ready().timeline);
+}
+
+TEST(ProcessHost, ListsAModelWithItsAdapters) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  std::get<LlamaModel>(config.models[0].engine).adapters = {{.name = "law", .path = "law.gguf"}};
+  const TestServer server{std::move(config)};
+  TestClient client{server.port()};
+  const auto all = client.get("/v1/models").json().at("data");
+  EXPECT_EQ(all.at(0).at("id"), "tale@1");
+  EXPECT_EQ(all.at(1).at("id"), "tale@1+law");
+  EXPECT_EQ(all.as_array().size(), 2U);
+  for (const auto* id : {"tale+law", "tale@1+law", "tale%401%2Blaw"}) {
+    EXPECT_EQ(client.get(std::string{"/v1/models/"} + id).json().at("id"), "tale@1+law") << id;
+  }
+  EXPECT_EQ(client.get("/v1/models/tale+tax").status, 404);
 }
 
 TEST(ProcessHost, KilledProcessesAreReplaced) {

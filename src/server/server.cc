@@ -134,6 +134,10 @@ Server::Server(ServerConfig config, std::vector<io::Listener> listeners, io::Wak
   board_.started = io::wall_now();
   for (const ModelSpec& model : config_.models) {
     board_.models.push_back({model.name, model.full_name()});
+    for (const Adapter& adapter : model.adapters()) {
+      board_.models.push_back(
+          {model.name + "+" + adapter.name, model.full_name() + "+" + adapter.name});
+    }
   }
 }
 

@@ -17,10 +17,10 @@ const others = (process.env.SEEDANCE_TEST_MODELS ?? '').split(':').filter((path)
 export const models = [join(import.meta.dirname, '../../models/demo/demo.gguf'), ...others];
 
 // For each of [prompt tokens, output tokens]: how far below the best logit the
-// worst choice is, when `model` computes the sequence alone.
-export function regrets(model, pairs) {
+// worst choice is, when `model`, with an adapter if one is given, computes the sequence alone.
+export function regrets(model, pairs, ...adapter) {
   const input = pairs.map((pair) => pair.map((tokens) => tokens.join(' ')).join(';')).join('\n');
-  const child = spawnSync(join(build, 'tests/regret'), [model], { input: `${input}\n` });
+  const child = spawnSync(join(build, 'tests/regret'), [model, ...adapter], { input: `${input}\n` });
   if (child.status !== 0) throw new Error(`regret ended with ${child.status}: ${child.stderr}`);
   return child.stdout.toString().trim().split('\n').map(Number);
 }
