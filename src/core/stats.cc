@@ -36,6 +36,11 @@ void append_text(std::string& out, const Stats& stats) {
                  stats.tokens_cached.value());
   append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
                  stats.tokens_generated.value());
+  append_counter(out, "seedance_tokens_drafted_total",
+                 "Tokens that were guessed from their stream and computed ahead.",
+                 stats.tokens_drafted.value());
+  append_counter(out, "seedance_tokens_draft_accepted_total",
+                 "Of these, those that the model then chose.", stats.drafts_accepted.value());
   append_counter(out, "seedance_engine_restarts_total",
                  "Engines that became ready again after a death.", stats.engine_restarts.value());
   append_counter(out, "seedance_stream_redrives_total",

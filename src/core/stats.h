@@ -21,6 +21,8 @@ struct Stats {
   observe::Counter tokens_prompt;
   observe::Counter tokens_cached;  // Of these: computed before.
   observe::Counter tokens_generated;
+  observe::Counter tokens_drafted;   // Guessed and computed ahead.
+  observe::Counter drafts_accepted;  // Of these, those that the model then chose.
   observe::Counter engine_restarts;
   observe::Counter redrives;           // Streams given to an engine again after a death.
   observe::Counter streams_recovered;  // Found in the journal when the server started.

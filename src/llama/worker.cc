@@ -46,7 +46,9 @@ auto progress_to(MessageSocket& socket) {
 // Takes commands as they come and works as long as there is work. Ends when the
 // parent is gone or something is wrong that cannot be put right here.
 Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options) {
-  Runner runner{model, {.step_target = std::chrono::milliseconds{options.step_target_ms}}};
+  Runner runner{model,
+                {.step_target = std::chrono::milliseconds{options.step_target_ms}},
+                options.draft_tokens_max};
   while (true) {
     while (true) {
       const auto wait = runner.idle() ? MessageSocket::Wait::yes : MessageSocket::Wait::no;

@@ -22,6 +22,8 @@ struct WorkerOptions {
   std::uint32_t shared_tokens = 0;
   std::string kv_type = "f16";        // Of what is kept of each token: f16, q8_0 or q4_0.
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
+  // Tokens that one step guesses from what the sequences say again; 0 = none.
+  std::uint32_t draft_tokens_max = 0;
 };
 
 // The whole life of a worker process; returns its exit code.
