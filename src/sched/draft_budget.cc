@@ -6,10 +6,13 @@
 namespace seedance::sched {
 namespace {
 
-// The share of the newest step in an average, and how many times the average it may be: the
-// machine may have slept.
-constexpr double kNewest = 0.25;
-constexpr double kOutlier = 4;
+// The share of the newest step in an average. One that took longer counts less: the machine may
+// have done other things meanwhile.
+constexpr double kFaster = 0.25;
+constexpr double kSlower = 0.05;
+
+// For the same reason so many steps have to tell before their cost is known.
+constexpr std::uint32_t kStepsMin = 2;
 
 // What twice the rows take where nobody has measured it: little, so that somebody does.
 constexpr double kTwiceGuess = 1.25;
@@ -58,15 +61,19 @@ void DraftBudget::on_step(std::uint32_t rows, Duration took) {
   if (rows == 0) return;
   Cost& cost = costs_[bucket(rows)];
   const auto ns = static_cast<double>(took.count());
-  const bool known = this->cost(rows) > 0;
-  cost.ns = known ? cost.ns + (kNewest * (std::min(ns, kOutlier * cost.ns) - cost.ns)) : ns;
+  if (steps_ - cost.told_at >= kStepsKept) cost.steps = 0;
   cost.told_at = ++steps_;
+  if (++cost.steps <= kStepsMin) {
+    cost.ns = cost.steps == 1 ? ns : std::min(cost.ns, ns);
+  } else {
+    cost.ns += (ns < cost.ns ? kFaster : kSlower) * (ns - cost.ns);
+  }
 }
 
 // 0 = not known.
 double DraftBudget::cost(std::uint32_t rows) const {
-  const auto& [ns, told_at] = costs_[bucket(rows)];
-  return told_at > 0 && steps_ - told_at < kStepsKept ? ns : 0;
+  const auto& [ns, steps, told_at] = costs_[bucket(rows)];
+  return steps >= kStepsMin && steps_ - told_at < kStepsKept ? ns : 0;
 }
 
 }  // namespace seedance::sched

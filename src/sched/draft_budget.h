@@ -29,7 +29,8 @@ class DraftBudget {
  private:
   struct Cost {
     double ns = 0;
-    std::uint64_t told_at = 0;  // Step; 0 = not known.
+    std::uint32_t steps = 0;    // That told.
+    std::uint64_t told_at = 0;  // The last of them.
   };
 
   double cost(std::uint32_t rows) const;
