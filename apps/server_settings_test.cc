@@ -23,6 +23,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.gpu_layers = -1;
   settings.batch_tokens = 128;
   settings.step_target_ms = 30;
+  settings.speculate_tokens = 12;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
   settings.host = "::1";
@@ -59,6 +60,7 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.gpu_layers, -1);
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
+  EXPECT_EQ(model.draft_tokens_max, 12U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(config->host, "::1");
@@ -221,6 +223,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.engine = "scripted2";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: \"scripted2\" is unknown"));
   settings.engine = "llama";
+  settings.speculate = "draft";
+  EXPECT_THAT(mistake(settings), HasSubstr("speculate: \"draft\" is unknown; give off or ngram"));
+  settings.speculate = "off";
   settings.kv_type = "f15";
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
   settings.engine = "scripted:speed=9";

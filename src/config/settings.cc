@@ -50,6 +50,14 @@ constexpr std::array kKeys{
         "computed "
         "in between",
         &S::step_target_ms, 1, 60'000},
+    Key{"speculate", "--speculate", kModel,
+        "ngram = while few streams run, tokens are guessed from what their text says again, and "
+        "computed ahead where that is faster; which tokens come does not change; off = never",
+        &S::speculate},
+    Key{"speculate_tokens", "--speculate-tokens", kModel,
+        "Tokens that one step guesses at most, of all streams together; with more streams than "
+        "that none are guessed",
+        &S::speculate_tokens, 1, 255},
     Key{"kv_tokens", "--kv-tokens", kModel,
         "Tokens that all streams have room for in memory together; 0 = each has room for ctx_size "
         "of "
