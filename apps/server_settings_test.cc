@@ -23,7 +23,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.gpu_layers = -1;
   settings.batch_tokens = 128;
   settings.step_target_ms = 30;
-  settings.speculate_tokens = 12;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
   settings.host = "::1";
@@ -60,7 +59,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   EXPECT_EQ(model.gpu_layers, -1);
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
-  EXPECT_EQ(model.draft_tokens_max, 12U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(config->host, "::1");
@@ -214,6 +212,18 @@ TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   ASSERT_TRUE(config) << config.error().detail;
   EXPECT_EQ(config->models[0].name, "scripted");
   EXPECT_EQ(std::get<server::ScriptedModel>(config->models[0].engine).script, "rate=7");
+}
+
+TEST(ServerSettings, GuessNothingAheadWhereThatIsOff) {
+  config::Settings settings;
+  settings.speculate_tokens = 12;
+  const auto guessed = [&] {
+    const auto config = server_config(settings);
+    return std::get<server::LlamaModel>(config->models.at(0).engine).draft_tokens_max;
+  };
+  EXPECT_EQ(guessed(), 12U);
+  settings.speculate = "off";
+  EXPECT_EQ(guessed(), 0U);
 }
 
 TEST(ServerSettings, NameTheKeyOfAMistake) {

@@ -9,6 +9,25 @@ using observe::append_histogram;
 using observe::append_histogram_samples;
 using observe::append_sample;
 
+namespace {
+
+void append_tokens(std::string& out, const Stats& stats) {
+  append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
+                 stats.tokens_prompt.value());
+  append_counter(out, "seedance_prompt_tokens_cached_total",
+                 "Of these, those that the engine had computed before.",
+                 stats.tokens_cached.value());
+  append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
+                 stats.tokens_generated.value());
+  append_counter(out, "seedance_tokens_drafted_total",
+                 "Tokens that were guessed from their stream and computed ahead.",
+                 stats.tokens_drafted.value());
+  append_counter(out, "seedance_tokens_draft_accepted_total",
+                 "Of these, those that the model then chose.", stats.drafts_accepted.value());
+}
+
+}  // namespace
+
 void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_streams_accepted_total", "Requests that became streams.",
                  stats.streams_accepted.value());
@@ -29,18 +48,7 @@ void append_text(std::string& out, const Stats& stats) {
   }
   append_counter(out, "seedance_tenant_streams_refused_total",
                  "Requests beyond max_streams_per_tenant.", stats.tenant_refused.value());
-  append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
-                 stats.tokens_prompt.value());
-  append_counter(out, "seedance_prompt_tokens_cached_total",
-                 "Of these, those that the engine had computed before.",
-                 stats.tokens_cached.value());
-  append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
-                 stats.tokens_generated.value());
-  append_counter(out, "seedance_tokens_drafted_total",
-                 "Tokens that were guessed from their stream and computed ahead.",
-                 stats.tokens_drafted.value());
-  append_counter(out, "seedance_tokens_draft_accepted_total",
-                 "Of these, those that the model then chose.", stats.drafts_accepted.value());
+  append_tokens(out, stats);
   append_counter(out, "seedance_engine_restarts_total",
                  "Engines that became ready again after a death.", stats.engine_restarts.value());
   append_counter(out, "seedance_stream_redrives_total",

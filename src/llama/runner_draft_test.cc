@@ -196,6 +196,9 @@ TEST(RunnerDraft, ACancelledGuessIsNotReused) {
 class RunnerDraftLoad : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(RunnerDraftLoad, KeepsSequencesApart) {
+  // Where all share their room, what lies between a sequence's tokens changes how its sums are
+  // rounded, with guesses or without.
+  const float epsilon = GetParam() > 0 ? 4 * kEpsilon : kEpsilon;
   Machine machine{31, {.sequences_max = 4, .batch_tokens_max = 64, .shared_tokens = GetParam()}};
   LoneModel lone;
   Prng random{5};
@@ -212,7 +215,7 @@ TEST_P(RunnerDraftLoad, KeepsSequencesApart) {
   machine.run();
   std::size_t ended = 0;
   for (const auto& [id, job] : jobs) {
-    EXPECT_LT(lone.regret(job.prompt, machine.outcomes[id].tokens), kEpsilon) << id;
+    EXPECT_LT(lone.regret(job.prompt, machine.outcomes[id].tokens), epsilon) << id;
     ended += machine.outcomes[id].end == JobEnd::length ? 1 : 0;
   }
   EXPECT_GT(ended, 20);
