@@ -188,6 +188,23 @@ TEST(BatchPlannerDraft, HoldsUpNoPrompt) {
   }
 }
 
+// Prompts are computed beside decoding alone.
+TEST(BatchPlannerDraft, GivesPromptsTheirRoomWhateverGuessesTake) {
+  const auto room = [](microseconds took) {
+    PlannerLimits limits = kLimits;
+    limits.prefill = {.step_target = microseconds{5000}, .tokens_min = 1};
+    BatchPlanner planner{limits};
+    planner.add(job(1), said_up_to(20));
+    EXPECT_GT(first_with_guesses(planner).front().drafted, 1);
+    planner.on_computed(took);
+    planner.on_token({0}, {99});
+    planner.add(job(2), tokens_of(job(2), 60));
+    return plan(planner).back().count;
+  };
+  EXPECT_EQ(room(microseconds{1100}), room(microseconds{90'000}));
+  EXPECT_LT(room(microseconds{1100}), 60);
+}
+
 // A memory to which guesses are added, too.
 class DraftLoad {
  public:
