@@ -42,6 +42,7 @@ struct Options {
   std::optional<double> temperature;
   std::optional<std::int64_t> max_tokens;
   std::optional<std::int64_t> seed;
+  std::string priority;
   bool raw = false;
   bool as_json = false;
   bool stats = false;
@@ -155,6 +156,7 @@ json::object Chat::request(const std::string& prompt) {
   if (options_.temperature) out["temperature"] = *options_.temperature;
   if (options_.max_tokens) out["max_tokens"] = *options_.max_tokens;
   if (options_.seed) out["seed"] = *options_.seed;
+  if (!options_.priority.empty()) out["priority"] = options_.priority;
   if (options_.raw) {
     out["prompt"] = prompt;
   } else {
@@ -387,6 +389,8 @@ Command add_chat(CLI::App& parent) {
   app->add_option("--temperature", options->temperature, "0 = always the likeliest token");
   app->add_option("--max-tokens", options->max_tokens, "End the answer after so many tokens");
   app->add_option("--seed", options->seed, "The same seed draws the same answer");
+  app->add_option("--priority", options->priority, "How urgent it is")
+      ->check(CLI::IsMember({"realtime", "interactive", "batch"}));
   app->add_flag("--raw", options->raw, "Continue the prompt as it is, without a chat template");
   app->add_flag("--json", options->as_json, "Print the server's messages, one a line");
   app->add_flag("--stats", options->stats, "Say how fast it was, on standard error");

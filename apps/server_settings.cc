@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/access_files.h"
+#include "apps/fallbacks.h"
 #include "apps/files.h"
 #include "auth/origins.h"
 #include "scripted/script.h"
@@ -44,8 +45,12 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .draft_tokens_max = settings.speculate == kSpeculate.front()
                                   ? 0
                                   : static_cast<std::uint32_t>(settings.speculate_tokens),
+          .step_max_ms = static_cast<std::uint32_t>(settings.step_max_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
-          .kv_type = settings.kv_type};
+          .kv_type = settings.kv_type,
+          .load_timeout = ms(settings.load_timeout_ms),
+          .step_timeout = ms(settings.step_timeout_ms),
+          .prepare_timeout = ms(settings.prepare_timeout_ms)};
 }
 
 Result<server::ModelSpec> model_spec(const config::Settings& settings) {
@@ -63,9 +68,13 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
       return fail(Errc::invalid, fmt::format("speculate: \"{}\" is unknown; give off or ngram",
                                              settings.speculate));
     }
+    server::LlamaModel model = llama_model(settings);
+    auto fallbacks = parse_fallbacks(settings.fallbacks, model);
+    if (!fallbacks) return std::unexpected(fallbacks.error());
+    model.fallbacks = *std::move(fallbacks);
     std::string name =
         settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
-    return server::ModelSpec{.name = std::move(name), .engine = llama_model(settings)};
+    return server::ModelSpec{.name = std::move(name), .engine = std::move(model)};
   }
   const auto parsed = scripted::parse_script(*script);
   if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);
@@ -173,6 +182,7 @@ void set_stream_limits(const config::Settings& settings, server::ServerConfig& o
                               ? out.core.streams_queued_max
                               : static_cast<std::uint32_t>(settings.max_preparing_streams);
   out.core.prepare_bytes_max = static_cast<std::uint64_t>(settings.max_preparing_bytes);
+  out.core.shift_tokens_max = static_cast<std::uint32_t>(settings.max_shift_tokens);
   out.core.share_prefixes = settings.share_prefixes;
   out.core.streams_per_tenant_max = static_cast<std::uint32_t>(settings.max_streams_per_tenant);
 }

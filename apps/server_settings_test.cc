@@ -14,7 +14,7 @@ std::string mistake(const config::Settings& settings) {
   return config ? "" : config.error().detail;
 }
 
-TEST(ServerSettings, CarriesEveryValueOver) {
+TEST(ServerSettings, CarriesTheModelOver) {
   config::Settings settings;
   settings.model_path = "/m/big-q4-00001-of-00003.gguf";
   settings.ctx_size = 512;
@@ -23,8 +23,28 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.gpu_layers = -1;
   settings.batch_tokens = 128;
   settings.step_target_ms = 30;
+  settings.step_max_ms = 300;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  ASSERT_EQ(config->models.size(), 1U);
+  EXPECT_EQ(config->models[0].name, "big-q4");
+  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
+  EXPECT_EQ(model.path, settings.model_path);
+  EXPECT_EQ(model.context_tokens, 512U);
+  EXPECT_EQ(model.sequences_max, 8U);
+  EXPECT_EQ(model.threads, 3);
+  EXPECT_EQ(model.gpu_layers, -1);
+  EXPECT_EQ(model.batch_tokens_max, 128U);
+  EXPECT_EQ(model.step_target_ms, 30U);
+  EXPECT_EQ(model.step_max_ms, 300U);
+  EXPECT_EQ(model.kv_tokens, 4096U);
+  EXPECT_EQ(model.kv_type, "q8_0");
+}
+
+TEST(ServerSettings, CarriesEveryValueOver) {
+  config::Settings settings;
   settings.host = "::1";
   settings.websocket_port = 65535;
   settings.edge_threads = 2;
@@ -42,25 +62,12 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.websocket_deflate_level = 5;
   settings.debug_echo = true;
   settings.queue_timeout_ms = 80;
-  settings.priority_ageing_ms = 85;
   settings.detach_ttl_ms = 90;
   settings.orphan_ttl_ms = 100;
   settings.max_kept_streams = 110;
   settings.max_kept_bytes = 120 << 20;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
-  ASSERT_EQ(config->models.size(), 1U);
-  EXPECT_EQ(config->models[0].name, "big-q4");
-  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
-  EXPECT_EQ(model.path, settings.model_path);
-  EXPECT_EQ(model.context_tokens, 512U);
-  EXPECT_EQ(model.sequences_max, 8U);
-  EXPECT_EQ(model.threads, 3);
-  EXPECT_EQ(model.gpu_layers, -1);
-  EXPECT_EQ(model.batch_tokens_max, 128U);
-  EXPECT_EQ(model.step_target_ms, 30U);
-  EXPECT_EQ(model.kv_tokens, 4096U);
-  EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(config->host, "::1");
   EXPECT_EQ(config->port, 65535);
   EXPECT_EQ(config->edges, 2U);
@@ -81,7 +88,6 @@ TEST(ServerSettings, CarriesEveryValueOver) {
   settings.websocket_deflate = true;
   EXPECT_EQ(server_config(settings)->deflate_level, 5);
   EXPECT_EQ(config->core.queue_wait_max, std::chrono::milliseconds{80});
-  EXPECT_EQ(config->core.priority_ageing, std::chrono::milliseconds{85});
   EXPECT_EQ(config->core.detach_ttl, std::chrono::milliseconds{90});
   EXPECT_EQ(config->core.orphan_ttl, std::chrono::milliseconds{100});
   EXPECT_EQ(config->core.streams_kept_max, 110U);
@@ -98,6 +104,7 @@ TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
   settings.max_streams_per_tenant = 54;
   settings.max_queued_streams = 70;
   settings.max_preparing_bytes = 7100;
+  settings.max_shift_tokens = 72;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
@@ -108,6 +115,7 @@ TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
   EXPECT_EQ(config->core.streams_queued_max, 70U);
   EXPECT_EQ(config->core.prepares_max, 70U);
   EXPECT_EQ(config->core.prepare_bytes_max, 7100U);
+  EXPECT_EQ(config->core.shift_tokens_max, 72U);
   settings.max_preparing_streams = 71;
   EXPECT_EQ(server_config(settings)->core.prepares_max, 71U);
 }
@@ -169,6 +177,15 @@ TEST(ServerSettings, AgreeWithTheServersOwnLimitsOnConnections) {
   EXPECT_EQ(limits.stall_timeout, defaults.limits.stall_timeout);
 }
 
+TEST(ServerSettings, SayAfterWhatTimeAStreamRises) {
+  config::Settings settings;
+  settings.engine = "scripted";
+  settings.priority_ageing_ms = 85;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->core.priority_ageing, std::chrono::milliseconds{85});
+}
+
 TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   config::Settings settings;
   settings.engine = "scripted";
@@ -205,6 +222,22 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->core.kept_bytes_max, defaults.core.kept_bytes_max);
 }
 
+TEST(ServerSettings, SayWhatBecomesOfAWorkerThatFails) {
+  config::Settings settings;
+  settings.fallbacks = {"gpu_layers=0"};
+  settings.load_timeout_ms = 1000;
+  settings.step_timeout_ms = 2000;
+  settings.prepare_timeout_ms = 3000;
+  const auto config = server_config(settings);
+  ASSERT_TRUE(config) << config.error().detail;
+  const auto& model = std::get<server::LlamaModel>(config->models[0].engine);
+  ASSERT_EQ(model.fallbacks.size(), 1U);
+  EXPECT_EQ(model.fallbacks[0], server::LlamaFallback{.gpu_layers = 0});
+  EXPECT_EQ(model.load_timeout, std::chrono::seconds{1});
+  EXPECT_EQ(model.step_timeout, std::chrono::seconds{2});
+  EXPECT_EQ(model.prepare_timeout, std::chrono::seconds{3});
+}
+
 TEST(ServerSettings, ReadTheScriptOfAScriptedEngine) {
   config::Settings settings;
   settings.engine = "scripted:rate=7";
@@ -238,6 +271,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.speculate = "off";
   settings.kv_type = "f15";
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
+  settings.kv_type = "f16";
+  settings.fallbacks = {"less"};
+  EXPECT_THAT(mistake(settings), HasSubstr("fallbacks: \"less\" is not possible here"));
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }

@@ -1,4 +1,5 @@
 // seedance worker: the process that runs one model; `seedance serve` starts it.
+#include <cstdlib>
 #include <memory>
 
 #include "apps/command.h"
@@ -23,9 +24,13 @@ Command add_worker(CLI::App& parent) {
   app->add_option("--batch-tokens", worker.batch_tokens_max);
   app->add_option("--step-target-ms", worker.step_target_ms);
   app->add_option("--speculate-tokens", worker.draft_tokens_max);
+  app->add_option("--step-max-ms", worker.step_max_ms);
   app->add_option("--kv-tokens", worker.shared_tokens);
   app->add_option("--kv-type", worker.kv_type);
-  return {app, [options] { return llama::run_worker(options->fd, options->worker); }};
+  return {app, [options] {
+            if (const char* fault = std::getenv("SEEDANCE_FAULT")) options->worker.fault = fault;
+            return llama::run_worker(options->fd, options->worker);
+          }};
 }
 
 }  // namespace seedance::apps

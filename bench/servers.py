@@ -125,13 +125,13 @@ def llama_server(binaries, model, args, flags=("--no-kv-unified",)):
         yield server
 
 
-def load(binaries, server, api, streams, requests, extra=None):
+def load(binaries, server, api, streams, requests, extra=None, prompt_tokens=32):
     """A closed loop of distinct prompts, greedy, all answers of one length. The first round warms
     up. HTTP connections carry one request each: llama-server has a thread for every open one."""
     command = [binaries.seedance, "bench", "--json", "--quiet", "--url", server.url, "--api", api,
                "--model", server.model(), "--concurrency", str(streams),
-               "--requests", str(requests), "--warmup", str(streams), "--prompt-tokens", "32",
-               "--prompt-ids", "300:4095", "--max-tokens", "64", "--extra",
+               "--requests", str(requests), "--warmup", str(streams), "--prompt-tokens",
+               str(prompt_tokens), "--prompt-ids", "300:4095", "--max-tokens", "64", "--extra",
                json.dumps({"temperature": 0, "ignore_eos": True, **(extra or {})})]
     if api == "completions":
         command.append("--no-keep-alive")

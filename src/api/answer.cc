@@ -43,9 +43,9 @@ void append_usage(wire::JsonWriter& json, const stream::Usage& usage) {
       .field("total_tokens", std::uint64_t{usage.prompt_tokens} + usage.completion_tokens)
       .key("prompt_tokens_details")
       .begin_object()
-      .field("cached_tokens", usage.cached_tokens)
-      .end_object()
-      .end_object();
+      .field("cached_tokens", usage.cached_tokens);
+  if (usage.dropped_tokens > 0) json.field("dropped_tokens", usage.dropped_tokens);
+  json.end_object().end_object();
 }
 
 }  // namespace seedance::api

@@ -27,6 +27,21 @@ TEST(Cut, TakesOneTokenAtLeast) {
   EXPECT_EQ(cut(log, {2}, {3}, 0, 0), Offset{3});
 }
 
+TEST(Usage, TellsOfDroppedTokensWhereThereAreSome) {
+  stream::Usage usage{.prompt_tokens = 5, .completion_tokens = 2, .cached_tokens = 1};
+  const auto shown = [&] {
+    std::string out;
+    wire::JsonWriter json{out};
+    append_usage(json, usage);
+    return out;
+  };
+  EXPECT_EQ(shown(), R"({"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,)"
+                     R"("prompt_tokens_details":{"cached_tokens":1}})");
+  usage.dropped_tokens = 9;
+  EXPECT_EQ(shown(), R"({"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,)"
+                     R"("prompt_tokens_details":{"cached_tokens":1,"dropped_tokens":9}})");
+}
+
 TEST(ShownLogprob, IsAlwaysANumber) {
   EXPECT_EQ(shown_logprob(-0.5F), -0.5F);
   EXPECT_EQ(shown_logprob(-std::numeric_limits<float>::infinity()), -9999.0F);

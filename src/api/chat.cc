@@ -36,6 +36,8 @@ constexpr std::array kFields{
     FieldRule{.name = "boundary"},
     FieldRule{.name = "priority"},
     FieldRule{.name = "deadline_ms"},
+    FieldRule{.name = "overflow"},
+    FieldRule{.name = "parent"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{
         .name = "safety_identifier", .use = FieldUse::ignored, .reason = "a label of the caller's"},
@@ -158,6 +160,8 @@ Parsed<ChatRequest> parse_chat(std::string_view body) {
   read_sampling(fields, chat.request.sampling);
   read_logprobs(fields, chat.request.sampling);
   read_seed(fields, chat.request);
+  read_overflow(fields, chat.request);
+  read_parent(fields, chat.request);
   read_text_options(fields, chat.request.text);
   read_urgency(fields, chat.request);
   const StreamOptions options = read_stream_options(fields);

@@ -46,13 +46,16 @@ TEST(ParseChat, ReadsEveryField) {
       R"("presence_penalty":1,"frequency_penalty":-1,"logit_bias":{"5":-100},"logprobs":true,)"
       R"("top_logprobs":2,"stop":"x","stream":true,"stream_options":{"include_usage":true},)"
       R"("top_k":4,"min_p":0.1,"repeat_penalty":1.5,"ignore_eos":true,"boundary":"grapheme",)"
-      R"("priority":"batch","deadline_ms":1000)"));
+      R"("priority":"batch","deadline_ms":1000,)"
+      R"("overflow":"shift","parent":"st_00000000000000000000000001")"));
   const core::GenerateRequest& request = parsed.request;
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.max_tokens, 9U);
   EXPECT_TRUE(request.seeded);
   EXPECT_EQ(request.text.stop, std::vector<std::string>{"x"});
   EXPECT_EQ(request.text.boundary, text::Boundary::grapheme);
+  EXPECT_EQ(request.overflow, text::Overflow::shift);
+  EXPECT_EQ(request.parent, (StreamId{0, 1}));
   EXPECT_EQ(request.sampling, (engine::Sampling{.temperature = 0.5F,
                                                 .top_k = 4,
                                                 .top_p = 0.5F,

@@ -37,6 +37,8 @@ constexpr std::array kFields{
     FieldRule{.name = "boundary"},
     FieldRule{.name = "priority"},
     FieldRule{.name = "deadline_ms"},
+    FieldRule{.name = "overflow"},
+    FieldRule{.name = "parent"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{.name = "n",
               .use = FieldUse::fixed,
@@ -138,6 +140,8 @@ Parsed<CompletionRequest> parse_completion(std::string_view body) {
   request.max_tokens = static_cast<std::uint32_t>(max);
   read_sampling(fields, request.sampling);
   read_seed(fields, request);
+  read_overflow(fields, request);
+  read_parent(fields, request);
   read_text_options(fields, request.text);
   read_urgency(fields, request);
   if (const auto top = fields.integer("logprobs", 0, kCompletionLogprobsMax)) {

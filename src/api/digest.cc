@@ -96,6 +96,15 @@ stream::Sha256 digest_of(const core::GenerateRequest& request) {
   out.put(static_cast<std::uint8_t>(request.text.boundary));
   out.put(std::uint64_t{request.text.stop.size()});
   for (const std::string& stop : request.text.stop) out.put(std::string_view{stop});
+  if (request.overflow != text::Overflow::error) {
+    out.put(std::string_view{"overflow"});
+    out.put(static_cast<std::uint8_t>(request.overflow));
+  }
+  if (request.parent) {
+    out.put(std::string_view{"parent"});
+    out.put(request.parent->high);
+    out.put(request.parent->low);
+  }
   return out.hash();
 }
 

@@ -52,6 +52,10 @@ TEST(Digest, ChangesWithEverythingThatDecidesTheAnswer) {
       [](auto& r) { r.text.boundary = text::Boundary::grapheme; },
       [](auto& r) { r.text.stop = {"ab"}; },
       [](auto& r) { r.text.stop = {"a", "bc"}; },
+      [](auto& r) { r.overflow = text::Overflow::truncate_middle; },
+      [](auto& r) { r.overflow = text::Overflow::shift; },
+      [](auto& r) { r.parent = StreamId{1, 2}; },
+      [](auto& r) { r.parent = StreamId{2, 1}; },
   };
   std::vector<stream::Sha256> digests{digest_of(request())};
   for (const Change& change : changes) {

@@ -43,9 +43,10 @@ constexpr std::array kInferFields{
     FieldRule{.name = "detach"},
     FieldRule{.name = "with"},
     FieldRule{.name = "key"},
+    FieldRule{.name = "overflow"},
+    FieldRule{.name = "parent"},
     FieldRule{.name = "grammar", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "json_schema", .use = FieldUse::fixed, .reason = kLater},
-    FieldRule{.name = "parent", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "session", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "input", .use = FieldUse::fixed, .reason = kLater},
 };
@@ -155,6 +156,8 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_detach(fields, request.detach);
   read_key(fields, request.key);
   read_urgency(fields, request);
+  read_overflow(fields, request);
+  read_parent(fields, request);
   read_merge(fields, infer.options);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {
     request.max_tokens = static_cast<std::uint32_t>(*max);

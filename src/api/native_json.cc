@@ -30,6 +30,15 @@ void append_problem(wire::JsonWriter& json, const Problem& problem) {
   json.end_object();
 }
 
+void append_dropped(wire::JsonWriter& json, const text::Dropped& dropped) {
+  if (dropped == text::Dropped{}) return;
+  json.key("dropped")
+      .begin_object()
+      .field("messages", dropped.messages)
+      .field("tokens", dropped.tokens)
+      .end_object();
+}
+
 void append_tokens(wire::JsonWriter& json, const stream::TokenLog& log, Offset from, Offset to) {
   json.key("tokens").begin_array();
   for (Offset at = from; at < to; at = at + 1) json.value(log.token(at).value);
@@ -165,15 +174,16 @@ void append_resumed_json(std::string& out, const Addressee& to, const core::Resu
       .field("state", core::name(resumed.state))
       .field("model", stream.model)
       .field("prompt_tokens", stream.prompt_tokens)
-      .field("expires_at", to_ms_since_1970(stream.expires_at))
-      .end_object();
+      .field("expires_at", to_ms_since_1970(stream.expires_at));
+  append_dropped(json, stream.dropped);
+  json.end_object();
 }
 
 void append_accepted(std::string& out, std::string_view id, std::uint32_t channel,
                      const core::Accepted& accepted) {
   FrameWriter frame{out, wire::Opcode::text};
-  wire::JsonWriter{out}
-      .begin_object()
+  wire::JsonWriter json{out};
+  json.begin_object()
       .field("type", "ACCEPTED")
       .field("id", id)
       .field("stream", to_text(accepted.stream))
@@ -183,8 +193,9 @@ void append_accepted(std::string& out, std::string_view id, std::uint32_t channe
       .field("model", accepted.model)
       .field("prompt_tokens", accepted.prompt_tokens)
       .field("queue", accepted.queue)
-      .field("expires_at", to_ms_since_1970(accepted.expires_at))
-      .end_object();
+      .field("expires_at", to_ms_since_1970(accepted.expires_at));
+  append_dropped(json, accepted.dropped);
+  json.end_object();
   frame.close();
 }
 

@@ -26,6 +26,22 @@ TEST(NativeMessages, AcceptedSaysThatTheStreamWasThere) {
   EXPECT_EQ(boost::json::parse(only_payload(out)).at("attached"), true);
 }
 
+TEST(NativeMessages, TellWhatWasLeftOutOfThePrompt) {
+  TestStream stream;
+  core::Accepted accepted = stream.accepted();
+  accepted.dropped = {.messages = 2, .tokens = 30};
+  core::Resumed resumed = stream.resumed({0});
+  resumed.stream.dropped = accepted.dropped;
+  std::string out;
+  append_accepted(out, "me", 5, accepted);
+  EXPECT_EQ(boost::json::parse(only_payload(out)).at("dropped"),
+            boost::json::parse(R"({"messages":2,"tokens":30})"));
+  out.clear();
+  append_resumed(out, "me", 5, resumed);
+  EXPECT_EQ(boost::json::parse(only_payload(out)).at("dropped"),
+            boost::json::parse(R"({"messages":2,"tokens":30})"));
+}
+
 TEST(NativeMessages, ResumedSaysWhereItIs) {
   TestStream stream;
   for (int i = 0; i < 9; ++i) stream.add("x");

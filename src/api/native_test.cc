@@ -88,6 +88,30 @@ TEST(ParseInfer, ReadsEveryField) {
             (ChunkExtras{.tokens = true, .logprobs = true, .time = true}));
 }
 
+TEST(ParseInfer, ReadsWhatBecomesOfWhatDoesNotFit) {
+  EXPECT_EQ(infer("").request.overflow, text::Overflow::error);
+  EXPECT_EQ(infer(R"("overflow":"error")").request.overflow, text::Overflow::error);
+  EXPECT_EQ(infer(R"("overflow":"truncate_middle")").request.overflow,
+            text::Overflow::truncate_middle);
+  EXPECT_EQ(infer(R"("overflow":"shift")").request.overflow, text::Overflow::shift);
+  for (const char* wrong : {"\"cut\"", "1", "true", "\"\""}) {
+    const NativeRefusal no = refusal(infer_json(fmt::format(R"("overflow":{})", wrong)));
+    EXPECT_EQ(no.problem.code, ErrorCode::invalid_request);
+    EXPECT_EQ(no.problem.param, "overflow");
+  }
+}
+
+TEST(ParseInfer, ReadsItsParent) {
+  const StreamId id{0x0123'4567'89ab'cdef, 77};
+  EXPECT_EQ(infer(fmt::format(R"("parent":"{}")", to_text(id))).request.parent, id);
+  EXPECT_EQ(infer("").request.parent, std::nullopt);
+  for (const char* wrong : {"\"st_1\"", "1", "\"\""}) {
+    const NativeRefusal no = refusal(infer_json(fmt::format(R"("parent":{})", wrong)));
+    EXPECT_EQ(no.problem.code, ErrorCode::invalid_request);
+    EXPECT_EQ(no.problem.param, "parent");
+  }
+}
+
 TEST(ParseInfer, TakesNullAsAbsent) {
   for (const FieldRule& rule : infer_fields()) {
     if (rule.name == "type" || rule.name == "id" || rule.name == "prompt") continue;
@@ -128,7 +152,7 @@ TEST(ParseInfer, RefusesWhatIsNotSupportedByName) {
     EXPECT_THAT(no.problem.message, HasSubstr(fmt::format("\"{}\" is not supported", rule.name)));
     ++refused;
   }
-  EXPECT_EQ(refused, 5);  // grammar json_schema parent session input
+  EXPECT_EQ(refused, 4);  // grammar json_schema session input
   const NativeRefusal unknown = refusal(infer_json(R"("temprature":1)"));
   EXPECT_EQ(unknown.problem.param, "temprature");
   EXPECT_EQ(unknown.problem.message, "\"temprature\" is unknown.");

@@ -319,6 +319,27 @@ void read_urgency(Fields& fields, core::GenerateRequest& request) {
   request.priority = *priority;
 }
 
+void read_overflow(Fields& fields, core::GenerateRequest& request) {
+  const auto text = fields.text("overflow", kModelBytesMax);
+  if (!text || *text == "error") return;
+  if (*text == "truncate_middle") {
+    request.overflow = text::Overflow::truncate_middle;
+  } else if (*text == "shift") {
+    request.overflow = text::Overflow::shift;
+  } else {
+    fields.refuse("overflow", R"(must be "error", "truncate_middle" or "shift")");
+  }
+}
+
+void read_parent(Fields& fields, core::GenerateRequest& request) {
+  const auto text = fields.text("parent", kModelBytesMax);
+  if (!text) return;
+  request.parent = parse_stream_id(*text);
+  if (!request.parent) {
+    fields.refuse("parent", "must be the id of a stream: st_ and 26 characters");
+  }
+}
+
 StreamOptions read_stream_options(Fields& fields) {
   StreamOptions options{.stream = fields.flag("stream").value_or(false)};
   const json::value* value = fields.find("stream_options");

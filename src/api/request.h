@@ -87,6 +87,8 @@ void read_text_options(Fields& fields, text::TextOptions& options);  // stop, bo
 void read_logit_bias(Fields& fields, engine::Sampling& sampling);
 void read_model(Fields& fields, core::GenerateRequest& request);
 void read_urgency(Fields& fields, core::GenerateRequest& request);  // priority, deadline_ms.
+void read_overflow(Fields& fields, core::GenerateRequest& request);
+void read_parent(Fields& fields, core::GenerateRequest& request);
 
 // OpenAI's `stream` and `stream_options`.
 struct StreamOptions {

@@ -212,7 +212,7 @@ const Key* find_variable(std::string_view name) {
 
 // Whether a platform or we ourselves give the variable another meaning.
 bool is_of_others(std::string_view name, std::string_view value) {
-  constexpr std::array<std::string_view, 6> kOurs{"BUILD",        "CUDA",  "LLAMA_DIR",
+  constexpr std::array<std::string_view, 7> kOurs{"BUILD",        "CUDA",  "LLAMA_DIR",  "FAULT",
                                                   "FUZZ_SECONDS", "TALLY", "TEST_MODELS"};
   name.remove_prefix(kPrefix.size());
   if (std::ranges::find(kOurs, name) != kOurs.end()) return true;

@@ -180,6 +180,7 @@ TEST(UnknownVariables, AreNotThoseThatOthersSet) {
                                  {"SEEDANCE_SERVICE_HOST", "10.0.0.1"},
                                  {"SEEDANCE_SERVICE_PORT_HTTP", "8080"},
                                  {"SEEDANCE_CUDA", "1"},
+                                 {"SEEDANCE_FAULT", "oom@load"},
                                  {"SEEDANCE_BUILD", "build/dev"}}),
               testing::IsEmpty());
 }

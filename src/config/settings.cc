@@ -36,8 +36,9 @@ constexpr std::array kKeys{
         "trained for, at most 4096",
         &S::ctx_size, 0, 16'777'216},
     Key{"max_concurrent_streams", "--parallel", kModel,
-        "Streams that the model computes at the same time; more wait in the queue",
-        &S::max_concurrent_streams, 1, 256},
+        "Streams that the model computes at the same time; more wait in the queue; 0 = 64, or as "
+        "many as there is memory for",
+        &S::max_concurrent_streams, 0, 256},
     Key{"threads", "--threads", kModel, "Threads that compute; 0 = one for each core", &S::threads,
         0, 1024},
     Key{"gpu_layers", "--gpu-layers", kModel, "Layers of the model to keep on a GPU; -1 = all",
@@ -58,6 +59,10 @@ constexpr std::array kKeys{
         "Tokens that one step guesses at most, of all streams together; with more streams than "
         "that none are guessed",
         &S::speculate_tokens, 1, 255},
+    Key{"step_max_ms", "--step-max-ms", kModel,
+        "Milliseconds that fewer than one step in a hundred may take for new prompts all the same, "
+        "and any step that no stream waits for",
+        &S::step_max_ms, 1, 60'000},
     Key{"kv_tokens", "--kv-tokens", kModel,
         "Tokens that all streams have room for in memory together; 0 = each has room for ctx_size "
         "of "
@@ -72,6 +77,20 @@ constexpr std::array kKeys{
         "the "
         "time it takes that somebody had asked the same; false = its own tenant only",
         &S::share_prefixes},
+    Key{"fallbacks", "--fallback", kModel,
+        "What the worker is started with instead, one after another, when it runs out of memory or "
+        "aborts, as in \"gpu_layers=0 batch_tokens=256\" (and max_concurrent_streams); auto = "
+        "fewer streams, then fewer layers on the GPU; none = never",
+        &S::fallbacks},
+    Key{"step_timeout_ms", "--step-timeout-ms", kModel,
+        "Milliseconds after which a worker that has work and says nothing is stuck, and replaced; "
+        "0 = never",
+        &S::step_timeout_ms, 0, kDayMs},
+    Key{"load_timeout_ms", "--load-timeout-ms", kModel,
+        "The same while it loads and makes no progress; 0 = never", &S::load_timeout_ms, 0, kDayMs},
+    Key{"prepare_timeout_ms", "--prepare-timeout-ms", kModel,
+        "The same of the vocabulary process and a prompt that it prepares; 0 = never",
+        &S::prepare_timeout_ms, 0, kDayMs},
 
     Key{"host", "--host", kNetwork,
         "Address to listen on; 0.0.0.0 = all (then set keys_file and allowed_hosts)", &S::host},
@@ -240,6 +259,9 @@ constexpr std::array kKeys{
     Key{"max_preparing_bytes", "--max-preparing-bytes", kLimits,
         "Bytes of these prompts; more are refused as overloaded, but one alone may be larger",
         &S::max_preparing_bytes, 1024, std::int64_t{1} << 40},
+    Key{"max_shift_tokens", "--max-shift-tokens", kLimits,
+        "Tokens of an answer that goes on when its context is full (overflow: shift)",
+        &S::max_shift_tokens, 1, 1'000'000},
     Key{"queue_timeout_ms", "--queue-timeout-ms", kLimits,
         "Milliseconds that a stream waits for the model before it ends as deadline_exceeded",
         &S::queue_timeout_ms, 1, kDayMs},

@@ -16,16 +16,21 @@ struct Settings {
   std::string model_name;
   std::string engine = "llama";
   std::int64_t ctx_size = 0;
-  std::int64_t max_concurrent_streams = 64;
+  std::int64_t max_concurrent_streams = 0;
   std::int64_t threads = 0;
   std::int64_t gpu_layers = 0;
   std::int64_t batch_tokens = 0;
   std::int64_t step_target_ms = 80;
   std::string speculate = "ngram";
   std::int64_t speculate_tokens = 31;
+  std::int64_t step_max_ms = 500;
   std::int64_t kv_tokens = 0;
   std::string kv_type = "f16";
   bool share_prefixes = false;
+  std::vector<std::string> fallbacks = {"auto"};
+  std::int64_t step_timeout_ms = 30'000;
+  std::int64_t load_timeout_ms = 300'000;
+  std::int64_t prepare_timeout_ms = 30'000;
 
   std::string host = "127.0.0.1";
   std::int64_t websocket_port = 8080;
@@ -93,6 +98,7 @@ struct Settings {
   std::int64_t idle_timeout_ms = 0;
   std::int64_t stall_timeout_ms = 60'000;
   std::int64_t drain_timeout_ms = 5'000;
+  std::int64_t max_shift_tokens = 8192;
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

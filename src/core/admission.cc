@@ -42,6 +42,7 @@ void Core::on(Submit& submit, TimePoint now) {
   if (!draining_ && attach_by_key(submit, now)) return;
   Model* model = find_model(submit.request.model);
   auto problem = why_not(submit, model);
+  if (!problem) problem = why_no_parent(submit, *model);
   if (!problem) {
     problem = why_too_many_of(submit.principal);
     if (problem) stats_.tenant_refused.add();
@@ -65,6 +66,7 @@ void Core::on(Submit& submit, TimePoint now) {
   stream.submitted = now - submit.waited;
   stream.due = stream.submitted + stream.request.deadline.value_or(limits_.queue_wait_max);
   stream.start_by = stream.due;
+  if (stream.request.parent) take_parent(stream);
   take_up(std::move(owned));
   add_reader(stream, submit.reply_to);
   set_alarm(stream, stream.start_by);
@@ -77,8 +79,7 @@ void Core::ask(Stream& stream) {
   Model& model = *stream.model;
   model.asked.push_back({stream.number, input_bytes_of(stream.request)});
   model.asked_bytes += model.asked.back().bytes;
-  effects_.emplace_back(
-      Prepare{model.index, {.ticket = stream.number, .input = stream.request.input}});
+  effects_.emplace_back(Prepare{model.index, prepare_request(stream)});
 }
 
 void Core::on_asked(Model& model, std::uint64_t number) {
@@ -197,8 +198,7 @@ std::size_t Core::drop_prepares(ModelIndex index) {
 void Core::ask_again(Model& model) {
   forget_given_up(model);
   for (const auto& [number, bytes] : model.asked) {
-    effects_.emplace_back(
-        Prepare{model.index, {.ticket = number, .input = find(number)->request.input}});
+    effects_.emplace_back(Prepare{model.index, prepare_request(*find(number))});
   }
 }
 
@@ -212,6 +212,7 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
     return refuse(*stream, std::move(*problem));
   }
   auto& prompt = std::get<text::PreparedPrompt>(reply.outcome);
+  fit_prompt(*stream, prompt);
   if (auto problem = why_too_long(*stream->model, prompt.tokens.size())) {
     return refuse(*stream, *std::move(problem));
   }
@@ -247,10 +248,10 @@ std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt
                   {"context_tokens", context}}};
 }
 
-// What its state has for those alone who run it.
+// What its state has for those alone who run it. Its prompt is there for who continues it.
 std::uint64_t Core::run_bytes_of(const Stream& stream) {
   const auto& bias = stream.request.sampling.logit_bias;
-  return sizeof(TokenId) * stream.prompt.size() + (sizeof(TokenId) + sizeof(float)) * bias.size();
+  return (sizeof(TokenId) + sizeof(float)) * bias.size();
 }
 
 std::uint64_t Core::bytes_without_tokens(const Stream& stream) {
@@ -259,7 +260,7 @@ std::uint64_t Core::bytes_without_tokens(const Stream& stream) {
   for (const std::string& stop : stream.request.text.stop) {
     texts += sizeof(std::uint32_t) + stop.size();
   }
-  return kFixed + texts + run_bytes_of(stream);
+  return kFixed + texts + sizeof(TokenId) * stream.prompt.size() + run_bytes_of(stream);
 }
 
 // Of each of its tokens, about.
@@ -341,10 +342,13 @@ std::uint32_t Core::place_of(const Stream& stream) {
   return static_cast<std::uint32_t>(stream.model->line.place(stream.number));
 }
 
-void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) {
+void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) const {
   stream.prompt = std::move(prompt.tokens);
   stream.prompt_tokens = static_cast<std::uint32_t>(stream.prompt.size());
-  const std::uint32_t room = stream.model->capacity->context_tokens - stream.prompt_tokens;
+  stream.dropped = prompt.dropped;
+  const std::uint32_t room = stream.window.context > 0
+                                 ? limits_.shift_tokens_max
+                                 : stream.model->capacity->context_tokens - stream.prompt_tokens;
   stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
   std::ranges::move(prompt.stop, std::back_inserter(stream.request.text.stop));
   stream.bytes = bytes_of(stream);
@@ -385,38 +389,39 @@ Core::Stream* Core::next_suspect(const Model& model) {
 }
 
 // Fences off whoever had the stream before.
-void Core::raise_generation(Stream& stream) {
+void Core::raise_generation(Stream& stream, stream::DriveRecord::Cause cause) {
   ++stream.gen.value;
-  const bool server = std::exchange(stream.from_journal, false);
   if (!journal_) return;
-  using Cause = stream::DriveRecord::Cause;
-  journal_->put(stream::DriveRecord{.stream = stream.id,
-                                    .gen = stream.gen,
-                                    .epoch = stream.epoch,
-                                    .cause = server ? Cause::server : Cause::engine});
+  journal_->put(stream::DriveRecord{
+      .stream = stream.id, .gen = stream.gen, .epoch = stream.epoch, .cause = cause});
 }
 
+// Of one that runs, the job has ended because its context is full.
 void Core::start(Stream& stream, TimePoint) {
+  using Cause = stream::DriveRecord::Cause;
   put_tokens(stream);  // Made under the generation that ends here.
+  Cause cause = Cause::engine;
+  if (stream.state == State::running) {
+    cause = Cause::context;
+    stats_.shifts.add();
+  }
+  if (std::exchange(stream.from_journal, false)) {
+    stream.started = true;
+    cause = Cause::server;
+  }
   enter(stream, State::running);
   stream.at_engine = false;
   stream.start_by = kNever;
   set_alarm(stream, stream.orphan_at);
-  if (std::exchange(stream.started, true) || stream.from_journal) raise_generation(stream);
-  std::vector<TokenId> committed;
-  for (Offset at{0}; at < stream.log->appended(); at = at + 1) {
-    committed.push_back(stream.log->token(at));
-  }
-  hold(EngineCommand{
-      stream.model->index,
-      engine::Job{.id = {stream.number},
-                  .gen = stream.gen,
-                  .prompt = stream.prompt,
-                  .committed = std::move(committed),
-                  .scope = limits_.share_prefixes ? 0 : owned_.at(stream.principal.tenant).scope,
-                  .tokens_max = stream.tokens_max,
-                  .sampling = stream.request.sampling,
-                  .priority = stream.request.priority}});
+  if (std::exchange(stream.started, true)) raise_generation(stream, cause);
+  const std::uint64_t tokens = stream.prompt_tokens + stream.log->appended().value;
+  const std::uint64_t room = stream.window.next_cut(tokens) - stream.prompt_tokens;
+  engine::Job job = job_of(stream, static_cast<std::uint32_t>(stream.window.dropped(tokens)));
+  job.scope = limits_.share_prefixes ? 0 : owned_.at(stream.principal.tenant).scope;
+  job.tokens_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(stream.tokens_max, room));
+  job.sampling = stream.request.sampling;
+  job.priority = stream.request.priority;
+  hold(EngineCommand{stream.model->index, std::move(job)});
 }
 
 }  // namespace seedance::core

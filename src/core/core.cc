@@ -185,7 +185,8 @@ void Core::look_ahead(std::span<Stream* const> streams, std::size_t at) {
 void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint now) {
   visible_.clear();
   stream.detokenizer->feed(token.token, visible_);
-  const bool ended = token.end != engine::JobEnd::none;
+  const bool goes_on = shifts(stream, token.end);
+  const bool ended = token.end != engine::JobEnd::none && !goes_on;
   if (ended) stream.detokenizer->finish(visible_);
   const bool stopped = stream.detokenizer->state() == text::Detokenizer::State::stopped;
   if (stream.log->appended() == Offset{0}) {
@@ -210,8 +211,9 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
   stream.log->append(token.token, visible_, now,
                      token.logprobs.empty() ? nullptr : token.logprobs.data());
   touch(stream);
+  if (goes_on && !stopped) return start(stream, now);
   if (!stopped && !ended) return;
-  if (!ended) {
+  if (token.end == engine::JobEnd::none) {
     effects_.push_back(
         EngineCommand{stream.model->index, engine::Cancel{{stream.number}, stream.gen}});
   }
@@ -330,7 +332,8 @@ void Core::finish(Stream& stream, stream::FinishReason reason, std::optional<Pro
   log.append_terminal({.reason = reason,
                        .usage = {.prompt_tokens = stream.prompt_tokens,
                                  .completion_tokens = tokens,
-                                 .cached_tokens = stream.cached_tokens},
+                                 .cached_tokens = stream.cached_tokens,
+                                 .dropped_tokens = stream.dropped.tokens + shifted_tokens(stream)},
                        .timing = timing,
                        .sha256 = sha256_of(log),
                        .problem = std::move(problem)});

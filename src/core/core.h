@@ -42,6 +42,7 @@ struct Limits {
   std::uint32_t readers_max = 64;                          // Of one stream at the same time.
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
+  std::uint32_t shift_tokens_max = 8192;  // Of an answer that may go on behind its context.
 };
 
 // A stream that is redriven this often by server starts without a new token, or that
@@ -50,6 +51,8 @@ inline constexpr std::uint32_t kServerStartsMax = 3;
 inline constexpr std::uint32_t kLoneDeathsMax = 2;
 // Deaths of its engine without a new token that make a stream a suspect.
 inline constexpr std::uint32_t kSuspectDeaths = 2;
+// So many deaths one request costs at most before it ends.
+inline constexpr std::uint32_t kDeathsMax = kSuspectDeaths + kLoneDeathsMax;
 
 struct ModelConfig {
   std::string name;
@@ -182,19 +185,29 @@ class Core {
   std::size_t drop_prepares(ModelIndex index);
   void on_asked(Model& model, std::uint64_t number);
   void forget_given_up(Model& model);
-  static void take_prompt(Stream& stream, text::PreparedPrompt& prompt);
+  void take_prompt(Stream& stream, text::PreparedPrompt& prompt) const;
   void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);
   Stream* next_to_start(Model& model);
   static Stream* next_suspect(const Model& model);
   static std::uint32_t place_of(const Stream& stream);
   void start(Stream& stream, TimePoint now);
-  void raise_generation(Stream& stream);
+  void raise_generation(Stream& stream, stream::DriveRecord::Cause cause);
   void take_up(std::unique_ptr<Stream> owned);
   void enter(Stream& stream, State state);
   void enqueue(Stream& stream, TimePoint now);
   static void leave(Stream& stream);  // Its state.
   void publish_counts();
+
+  // What fits a context: overflow.cc.
+  static std::uint32_t prompt_room(const Stream& stream);
+  static text::PrepareRequest prepare_request(const Stream& stream);
+  std::optional<Problem> why_no_parent(const Submit& submit, const Model& model);
+  void take_parent(Stream& stream);
+  static void fit_prompt(Stream& stream, text::PreparedPrompt& prompt);
+  static std::uint32_t shifted_tokens(const Stream& stream);
+  static bool shifts(const Stream& stream, engine::JobEnd end);
+  static engine::Job job_of(const Stream& stream, std::uint32_t dropped);
 
   // Readers.
   void add_reader(Stream& stream, const ReplyTo& reader);
@@ -215,6 +228,7 @@ class Core {
   void resume_recovered(Model& model, TimePoint now);
   void replay(Stream& stream, TimePoint now);
   void start_graces(Model& model, TimePoint now);
+  void acquit(Model& model);
   void requeue(Stream& stream, TimePoint now);
   void drop_commands(ModelIndex index);
   bool wait_on(Stream& stream, TimePoint now);
@@ -240,7 +254,7 @@ class Core {
   void cancel(Stream& stream, TimePoint now);
   void fail_waiting(Stream& stream, Problem problem, TimePoint now);
   void keep(Stream& stream, TimePoint until);
-  static std::uint64_t memory_of(const stream::TokenLog& log);
+  static std::uint64_t memory_of(const Stream& stream);
   void expire_kept(Stream& stream);
   void forget(Stream& stream);
 

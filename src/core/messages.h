@@ -12,6 +12,7 @@
 #include "base/error_code.h"
 #include "base/id.h"
 #include "base/time.h"
+#include "engine/end_cause.h"
 #include "engine/job.h"
 #include "stream/journal.h"
 #include "stream/token_log.h"
@@ -76,6 +77,8 @@ struct GenerateRequest {
   bool include_usage = false;  // OpenAI's stream_options.
   std::string key = {};        // Idempotency key, unique per tenant; empty = none.
   Priority priority = Priority::interactive;
+  text::Overflow overflow = text::Overflow::error;
+  std::optional<StreamId> parent = {};  // The stream that it continues.
 };
 
 // What its prompt, and the whole of it, take of memory, about.
@@ -158,6 +161,10 @@ struct EngineEvent {
 // The engine's process ended. Its jobs are gone; Ready says when there is a new one.
 struct EngineDown {
   ModelIndex model;
+  engine::EndCause cause = engine::EndCause::other;
+  // The next one has other settings, since these were at fault: no stream is.
+  bool other_settings = false;
+  std::size_t rung = 0;  // Of the chain of fallbacks, that the next one has; 0 = none.
 };
 
 // No new requests. What is not finished at `deadline` is left to the journal; without
@@ -201,6 +208,7 @@ struct Accepted {
   // How it was asked for.
   Surface surface = Surface::native;
   bool include_usage = false;
+  text::Dropped dropped = {};  // Of its prompt.
 };
 
 // A reader's place in a stream that was there.

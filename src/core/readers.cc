@@ -225,7 +225,8 @@ Accepted Core::accepted_of(const Stream& stream, Attachment attachment, TimePoin
           .created = stream.created,
           .expires_at = wall(expires),
           .surface = stream.request.surface,
-          .include_usage = stream.request.include_usage};
+          .include_usage = stream.request.include_usage,
+          .dropped = stream.dropped};
 }
 
 StreamSummary Core::summary_of(const Stream& stream) const {
@@ -268,13 +269,15 @@ Problem Core::no_stream(StreamId id, const Principal& principal) const {
           .param = "stream"};
 }
 
-std::uint64_t Core::memory_of(const stream::TokenLog& log) {
+std::uint64_t Core::memory_of(const Stream& stream) {
+  const stream::TokenLog& log = *stream.log;
   const Offset end = log.appended();
   std::uint64_t token = kKeptTokenBytes;
   if (log.with_logprobs() && end > Offset{0}) {
     token += kKeptLogprobsBytes + log.logprobs({0}).top.size() * sizeof(stream::Candidate);
   }
-  return kKeptStreamBytes + end.value * token + 2 * log.text_end(end);
+  return kKeptStreamBytes + stream.prompt.size() * sizeof(TokenId) + end.value * token +
+         2 * log.text_end(end);
 }
 
 // The stream has ended; it stays for readers until then.
@@ -285,12 +288,12 @@ void Core::keep(Stream& stream, TimePoint until) {
   Owned& owned = owned_.at(stream.principal.tenant);
   owned.active.erase(stream.number);
   owned.done.emplace(stream.number, &stream);
-  kept_bytes_ += memory_of(*stream.log);
+  stream.prompt.shrink_to_fit();
+  kept_bytes_ += memory_of(stream);
   stream.start_by = kNever;
   stream.orphan_at = kNever;
   set_alarm(stream, until);
   if (journal_) journal_->shrink(stream.id, run_bytes_of(stream));
-  std::vector<TokenId>{}.swap(stream.prompt);
   stream.request.sampling.logit_bias = {};
   stream.detokenizer.reset();
 }
@@ -303,7 +306,7 @@ void Core::expire_kept(Stream& stream) {
     expired_.erase(expired_order_.front());
     expired_order_.pop_front();
   }
-  kept_bytes_ -= memory_of(*stream.log);
+  kept_bytes_ -= memory_of(stream);
   forget(stream);
 }
 

@@ -26,9 +26,12 @@ Problem poisonous(std::uint32_t times, std::uint64_t tokens) {
 // suspect and has no token yet; a new token clears the charge.
 void Core::on(EngineDown& down, TimePoint now) {
   Model& model = model_of(down.model);
+  stats_.engine_ends.at(static_cast<std::size_t>(down.cause)).add();
+  stats_.fallback.set(static_cast<std::int64_t>(down.rung));
   drop_commands(down.model);
   if (model.usable()) model.usable_until = now;
   model.engine_up = false;
+  if (down.other_settings) acquit(model);
   std::vector<Stream*> lost;
   for (const auto& [number, stream] : active_) {
     if (stream->model == &model && stream->state == State::running) lost.push_back(stream);
@@ -37,13 +40,22 @@ void Core::on(EngineDown& down, TimePoint now) {
   const bool known = on_trial != nullptr && on_trial->at_engine;  // Who it was.
   for (Stream* stream : lost) {
     const bool ran = std::exchange(stream->at_engine, false);
-    if (ran && (!known || stream == on_trial)) ++stream->deaths;
+    if (ran && !down.other_settings && (!known || stream == on_trial)) ++stream->deaths;
     if (known && stream == on_trial && ++stream->lone_deaths >= kLoneDeathsMax) {
       finish(*stream, stream::FinishReason::error,
              poisonous(stream->deaths, stream->log->appended().value), now);
     } else {
       requeue(*stream, now);
     }
+  }
+}
+
+// What they were charged with, they were under settings that were at fault.
+void Core::acquit(Model& model) {
+  model.on_trial = nullptr;
+  model.suspects.clear();
+  for (const auto& [number, stream] : active_) {
+    if (stream->model == &model) stream->deaths = stream->lone_deaths = 0;
   }
 }
 
@@ -107,6 +119,8 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
     stream.request.surface = request->surface;
     stream.request.include_usage = request->include_usage;
     stream.request.priority = request->priority;
+    stream.window = request->window;
+    stream.dropped = request->dropped;
   }
   stream.request.key = std::move(header.key);
   stream.log = log_of(recovered.state, header.with_logprobs);

@@ -54,7 +54,9 @@ void Core::put_state(Stream& stream) {
                                               .detach = stream.request.detach,
                                               .surface = stream.request.surface,
                                               .include_usage = stream.request.include_usage,
-                                              .priority = stream.request.priority})},
+                                              .priority = stream.request.priority,
+                                              .window = stream.window,
+                                              .dropped = stream.dropped})},
       .tokens = to_tokens(slice(stream, {0})),
       .ended = {}};
   if (stream.log->appended_head().done) {

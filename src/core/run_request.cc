@@ -20,7 +20,8 @@ Error broken() {
 bool operator==(const RunRequest& a, const RunRequest& b) {
   return a.prompt == b.prompt && a.tokens_max == b.tokens_max && a.sampling == b.sampling &&
          a.text.boundary == b.text.boundary && a.text.stop == b.text.stop && a.detach == b.detach &&
-         a.surface == b.surface && a.include_usage == b.include_usage && a.priority == b.priority;
+         a.surface == b.surface && a.include_usage == b.include_usage && a.priority == b.priority &&
+         a.window == b.window && a.dropped == b.dropped;
 }
 
 // A job as engines are sent it, then the rest, each as a message (base/message.h).
@@ -40,6 +41,10 @@ std::string encode(const RunRequest& request) {
   rest.put(static_cast<std::uint8_t>(request.detach));
   rest.put(static_cast<std::uint8_t>(request.surface));
   rest.put(static_cast<std::uint8_t>(request.include_usage));
+  rest.put(request.window.context);
+  rest.put(request.window.keep);
+  rest.put(request.dropped.messages);
+  rest.put(request.dropped.tokens);
   rest.close();
   return out;
 }
@@ -55,8 +60,8 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
   const std::size_t job_bytes = kSizeBytes + (*first)->size();
   const auto second = messages.next();
   if (job == nullptr || !second || !*second) return std::unexpected(broken());
-  const bool of_none =
-      job->id == engine::JobId{} && job->gen == Generation{} && job->committed.empty();
+  const bool of_none = job->id == engine::JobId{} && job->gen == Generation{} &&
+                       job->committed.empty() && job->keep == 0 && job->dropped == 0;
   if (!of_none) return std::unexpected(broken());
   if (job_bytes + kSizeBytes + (*second)->size() != bytes.size()) return std::unexpected(broken());
 
@@ -65,13 +70,19 @@ Result<RunRequest> decode_run_request(Bytes bytes) {
                      .tokens_max = job->tokens_max,
                      .sampling = std::move(job->sampling),
                      .text = {},
-                     .priority = job->priority};
+                     .priority = job->priority,
+                     .window = {},
+                     .dropped = {}};
   const auto boundary = in.get<std::uint8_t>();
   request.text.stop.resize(in.get_count(kSizeBytes));
   for (std::string& stop : request.text.stop) stop = in.get_text();
   const auto detach = in.get<std::uint8_t>();
   const auto surface = in.get<std::uint8_t>();
   request.include_usage = in.get_flag();
+  request.window.context = in.get<std::uint32_t>();
+  request.window.keep = in.get<std::uint32_t>();
+  request.dropped.messages = in.get<std::uint32_t>();
+  request.dropped.tokens = in.get<std::uint32_t>();
   const bool known = boundary <= static_cast<std::uint8_t>(text::Boundary::grapheme) &&
                      detach <= static_cast<std::uint8_t>(Detach::cancel) &&
                      surface <= static_cast<std::uint8_t>(Surface::completions);

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "core/context_window.h"
 #include "core/messages.h"
 
 namespace seedance::core {
@@ -19,6 +20,8 @@ struct RunRequest {
   Surface surface = Surface::native;
   bool include_usage = false;
   Priority priority = Priority::interactive;
+  ContextWindow window;
+  text::Dropped dropped;
 
   friend bool operator==(const RunRequest& a, const RunRequest& b);
 };

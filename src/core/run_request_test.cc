@@ -13,7 +13,9 @@ RunRequest full() {
           .detach = Detach::keep,
           .surface = Surface::completions,
           .include_usage = true,
-          .priority = Priority::batch};
+          .priority = Priority::batch,
+          .window = {.context = 4096, .keep = 17},
+          .dropped = {.messages = 4, .tokens = 99}};
 }
 
 TEST(RunRequest, ComesBackAsItWas) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/context_window.h"
 #include "core/core.h"
 #include "core/waiting_line.h"
 
@@ -60,7 +61,7 @@ struct Core::Stream {
   Epoch epoch{1};
   GenerateRequest request;
   stream::Sha256 body{};
-  std::vector<TokenId> prompt;
+  std::vector<TokenId> prompt;  // While it is prepared, what its parent left.
   std::uint32_t prompt_tokens = 0;
   std::uint32_t cached_tokens = 0;  // Of these; known with the first token.
   std::uint32_t tokens_max = 0;
@@ -74,6 +75,8 @@ struct Core::Stream {
   TimePoint ended;
   WallTime ended_at;
   Duration prefill{};
+  ContextWindow window;   // Of Overflow::shift.
+  text::Dropped dropped;  // Of its prompt.
 
   TimePoint start_by = kNever;   // To be running by.
   TimePoint due;                 // The same as it was asked for: its place in the line.

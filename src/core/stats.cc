@@ -26,6 +26,22 @@ void append_tokens(std::string& out, const Stats& stats) {
                  "Of these, those that the model then chose.", stats.drafts_accepted.value());
 }
 
+void append_latencies(std::string& out, const Stats& stats) {
+  append_family(out, "seedance_queue_seconds", "Accepted until prefill began, by priority.",
+                "histogram");
+  for (const Priority priority : kPriorities) {
+    append_histogram_samples(out, "seedance_queue_seconds", {"priority", name(priority)},
+                             stats.queue_seconds.at(rank(priority)));
+  }
+  append_histogram(out, "seedance_prefill_seconds", "Prefill until the first token was sampled.",
+                   stats.prefill_seconds);
+  append_histogram(out, "seedance_ttft_seconds", "Accepted until the first token was committed.",
+                   stats.ttft_seconds);
+  append_histogram(out, "seedance_inter_token_seconds", "Between committed tokens of one stream.",
+                   stats.inter_token_seconds);
+  append_histogram(out, "seedance_stream_seconds", "Accepted until the end.", stats.total_seconds);
+}
+
 }  // namespace
 
 void append_text(std::string& out, const Stats& stats) {
@@ -51,9 +67,21 @@ void append_text(std::string& out, const Stats& stats) {
   append_tokens(out, stats);
   append_counter(out, "seedance_engine_restarts_total",
                  "Engines that became ready again after a death.", stats.engine_restarts.value());
+  append_family(out, "seedance_engine_ends_total", "Engines that ended, by cause.", "counter");
+  for (std::size_t i = 0; i < engine::kEndCauseCount; ++i) {
+    const observe::Label label{"cause", name(static_cast<engine::EndCause>(i))};
+    append_sample(out, "seedance_engine_ends_total", {&label, 1},
+                  static_cast<double>(stats.engine_ends.at(i).value()));
+  }
+  append_gauge(out, "seedance_engine_fallback",
+               "Which of the fallbacks the engine has; 0 = none, it has its own settings.",
+               static_cast<double>(stats.fallback.value()));
   append_counter(out, "seedance_stream_redrives_total",
                  "Streams that an engine took over after the death of another.",
                  stats.redrives.value());
+  append_counter(out, "seedance_context_shifts_total",
+                 "Contexts that were full, of streams that went on without the oldest part.",
+                 stats.shifts.value());
   append_counter(out, "seedance_streams_recovered_total",
                  "Streams that were in the journal when the server started.",
                  stats.streams_recovered.value());
@@ -76,19 +104,7 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_sequences_parked_total",
                  "Sequences that gave their place to a request of a higher priority for a while.",
                  stats.sequences_parked.value());
-  append_family(out, "seedance_queue_seconds", "Accepted until prefill began, by priority.",
-                "histogram");
-  for (const Priority priority : kPriorities) {
-    append_histogram_samples(out, "seedance_queue_seconds", {"priority", name(priority)},
-                             stats.queue_seconds.at(rank(priority)));
-  }
-  append_histogram(out, "seedance_prefill_seconds", "Prefill until the first token was sampled.",
-                   stats.prefill_seconds);
-  append_histogram(out, "seedance_ttft_seconds", "Accepted until the first token was committed.",
-                   stats.ttft_seconds);
-  append_histogram(out, "seedance_inter_token_seconds", "Between committed tokens of one stream.",
-                   stats.inter_token_seconds);
-  append_histogram(out, "seedance_stream_seconds", "Accepted until the end.", stats.total_seconds);
+  append_latencies(out, stats);
 }
 
 }  // namespace seedance::core

@@ -6,6 +6,7 @@
 
 #include "base/error_code.h"
 #include "base/priority.h"
+#include "engine/end_cause.h"
 #include "observe/metric.h"
 #include "stream/record.h"
 
@@ -24,7 +25,10 @@ struct Stats {
   observe::Counter tokens_drafted;   // Guessed and computed ahead.
   observe::Counter drafts_accepted;  // Of these, those that the model then chose.
   observe::Counter engine_restarts;
+  std::array<observe::Counter, engine::kEndCauseCount> engine_ends;  // By EndCause.
+  observe::Gauge fallback;             // The rung of the engine that ended last.
   observe::Counter redrives;           // Streams given to an engine again after a death.
+  observe::Counter shifts;             // The same, because their context was full.
   observe::Counter streams_recovered;  // Found in the journal when the server started.
   observe::Counter tenant_refused;     // Over a tenant's number of streams.
   observe::Counter sequences_parked;   // That gave their place to a higher class for a while.

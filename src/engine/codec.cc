@@ -10,7 +10,7 @@
 namespace seedance::engine {
 namespace {
 
-enum class Kind : std::uint8_t { job = 1, cancel, loading, ready, step, job_failed, failed };
+enum class Kind : std::uint8_t { job = 1, cancel, loading, ready, step, job_failed, failed, alive };
 
 void put_kind(MessageWriter& out, Kind kind) {
   out.put(static_cast<std::uint8_t>(kind));
@@ -122,6 +122,8 @@ std::optional<Job> get_job(FieldReader& in) {
   job.scope = in.get<std::uint64_t>();
   job.tokens_max = in.get<std::uint32_t>();
   job.sampling = get_sampling(in);
+  job.keep = in.get<std::uint32_t>();
+  job.dropped = in.get<std::uint32_t>();
   const auto priority = to_priority(in.get<std::uint8_t>());
   if (!priority) return std::nullopt;
   job.priority = *priority;
@@ -153,6 +155,8 @@ struct CommandWriter {
     out.put(job.scope);
     out.put(job.tokens_max);
     put_sampling(out, job.sampling);
+    out.put(job.keep);
+    out.put(job.dropped);
     out.put(static_cast<std::uint8_t>(job.priority));
   }
   void operator()(const Cancel& cancel) const {
@@ -197,7 +201,9 @@ struct EventWriter {
   void operator()(const Failed& failed) const {
     put_kind(out, Kind::failed);
     out.put(failed.message);
+    out.put(static_cast<std::uint8_t>(failed.cause));
   }
+  void operator()(Alive) const { put_kind(out, Kind::alive); }
 };
 
 std::unexpected<Error> not_ours() {
@@ -205,6 +211,7 @@ std::unexpected<Error> not_ours() {
 }
 
 bool valid(const Event& event) {
+  if (const auto* failed = std::get_if<Failed>(&event)) return failed->cause <= EndCause::hung;
   const auto* step = std::get_if<Step>(&event);
   if (step == nullptr) return true;
   return std::ranges::all_of(step->tokens,
@@ -228,8 +235,13 @@ std::optional<Event> get_event(FieldReader& in) {
       failed.problem = *std::move(problem);
       return failed;
     }
-    case Kind::failed:
-      return Failed{std::string{in.get_text()}};
+    case Kind::failed: {
+      Failed failed{std::string{in.get_text()}};
+      failed.cause = static_cast<EndCause>(in.get<std::uint8_t>());
+      return failed;
+    }
+    case Kind::alive:
+      return Alive{};
     case Kind::job:
     case Kind::cancel:
       return std::nullopt;

@@ -29,7 +29,9 @@ const std::vector<Command>& commands() {
                        .logprobs = true,
                        .top_logprobs = 3,
                        .ignore_eos = true},
-          .priority = Priority::batch},
+          .priority = Priority::batch,
+          .keep = 1,
+          .dropped = 2},
       Cancel{.id = {8}, .gen = {1}},
   };
   return kAll;
@@ -57,6 +59,8 @@ const std::vector<Event>& events() {
                             .message = "too long",
                             .numbers = {{"prompt_tokens", 9}}}},
       Failed{"no such file"},
+      Failed{"no room", EndCause::out_of_memory},
+      Alive{},
   };
   return kAll;
 }
@@ -97,6 +101,12 @@ TEST(Codec, RefusesEveryCutAndEveryExtraByte) {
       EXPECT_FALSE(decode_command(as_bytes(body.substr(0, cut))));
     }
   }
+}
+
+TEST(Codec, RefusesACauseThatThereIsNot) {
+  std::string body = body_of(Event{Failed{"x", EndCause::hung}});
+  ++body.back();
+  EXPECT_FALSE(decode_event(as_bytes(body)));
 }
 
 TEST(Codec, RefusesAPriorityThatIsNone) {

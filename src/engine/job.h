@@ -13,6 +13,7 @@
 #include "base/id.h"
 #include "base/priority.h"
 #include "base/time.h"
+#include "engine/end_cause.h"
 #include "stream/record.h"
 
 namespace seedance::engine {
@@ -59,6 +60,10 @@ struct Job {
   std::uint32_t tokens_max = 0;  // Of the stream: committed ones count.
   Sampling sampling = {};
   Priority priority = Priority::interactive;
+  // Behind the first `keep` of prompt and committed tokens the sequence lacks `dropped` ones:
+  // engine/sequence.h. Penalties and offsets count them all the same.
+  std::uint32_t keep = 0;
+  std::uint32_t dropped = 0;
 
   friend bool operator==(const Job&, const Job&) = default;
 };
@@ -135,14 +140,20 @@ struct Ready {
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
+// It goes on, though a step gave nothing to tell: another part of a long prompt was computed.
+struct Alive {
+  friend bool operator==(Alive, Alive) = default;
+};
+
 // The engine cannot start (a broken file, too little memory) or has ended.
 struct Failed {
   std::string message;
+  EndCause cause = EndCause::other;
 
   friend bool operator==(const Failed&, const Failed&) = default;
 };
 
-using Event = std::variant<Loading, Ready, Step, JobFailed, Failed>;
+using Event = std::variant<Loading, Ready, Step, JobFailed, Failed, Alive>;
 
 }  // namespace seedance::engine
 

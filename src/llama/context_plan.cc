@@ -12,7 +12,14 @@ namespace {
 
 constexpr std::uint32_t kContextDefaultMax = 4096;
 constexpr std::uint32_t kSequencesDefault = 64;
-constexpr std::uint32_t kTokensMin = 2;  // Of a sequence.
+constexpr std::uint32_t kTokensMin = 2;         // Of a sequence.
+constexpr std::uint32_t kContextOpenMin = 512;  // A model's own is not made shorter.
+
+// How many sequences, where that is open.
+std::uint32_t sequences_in(std::uint64_t room, std::uint32_t tokens_each) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(room / std::max(tokens_each, 1U), 1, kSequencesDefault));
+}
 
 Result<ggml_type> kv_type(std::string_view name) {
   for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0}) {
@@ -24,13 +31,22 @@ Result<ggml_type> kv_type(std::string_view name) {
 
 }  // namespace
 
-Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens) {
-  std::uint32_t context = options.context_tokens > 0 ? options.context_tokens
-                                                     : std::min(trained_tokens, kContextDefaultMax);
-  const std::uint32_t sequences =
-      options.sequences_max > 0 ? options.sequences_max : kSequencesDefault;
+Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens,
+                                 std::uint64_t room) {
   const bool shared = options.shared_tokens > 0;
+  std::uint32_t context = options.context_tokens;
+  std::uint32_t sequences = options.sequences_max;
+  if (context == 0) {
+    context = std::min(trained_tokens, kContextDefaultMax);
+    if (sequences == 0 && !shared && room < context) {
+      context = std::min(context, std::max(static_cast<std::uint32_t>(room), kContextOpenMin));
+    }
+  }
   if (shared) context = std::min(context, options.shared_tokens);
+  if (sequences == 0) {
+    sequences =
+        shared ? sequences_in(options.shared_tokens, kTokensMin) : sequences_in(room, context);
+  }
   if (sequences > kSequencesMax) {
     return fail(Errc::invalid,
                 fmt::format("{} sequences at a time are asked for, at most {} can be", sequences,

@@ -4,6 +4,7 @@
 #include <llama.h>
 
 #include <cstdint>
+#include <limits>
 
 #include "base/result.h"
 #include "llama/worker.h"
@@ -16,8 +17,10 @@ struct ContextPlan {
   std::uint32_t sequences = 0;
 };
 
-// `trained_tokens`: the context that the model was made for. Invalid where llama.cpp could
-// not do it.
-Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens);
+// `trained_tokens`: the context that the model was made for. Where the options leave the number
+// of sequences open, so many as there is memory for: `room` tokens of all. Then, where the
+// context is open, too, one as short as that. Invalid where llama.cpp could not do it.
+Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens,
+                                 std::uint64_t room = std::numeric_limits<std::uint64_t>::max());
 
 }  // namespace seedance::llama

@@ -19,6 +19,21 @@ TEST(ContextPlan, TakesWhatTheModelWasMadeForUpTo4096) {
   EXPECT_EQ(plan_context({.context_tokens = 8192}, 131'072)->context_tokens, 8192U);
 }
 
+TEST(ContextPlan, TakesAsManySequencesAsThereIsRoomForUnlessTold) {
+  const auto planned = [](const WorkerOptions& options, std::uint64_t room) {
+    const auto plan = plan_context(options, 4096, room);
+    return plan ? std::pair{plan->sequences, plan->context_tokens} : std::pair{0U, 0U};
+  };
+  EXPECT_EQ(planned({.sequences_max = 0}, 1'000'000), std::pair(64U, 4096U));
+  EXPECT_EQ(planned({.sequences_max = 0}, 30'000), std::pair(7U, 4096U));
+  EXPECT_EQ(planned({.context_tokens = 1000, .sequences_max = 0}, 30'000), std::pair(30U, 1000U));
+  EXPECT_EQ(planned({.sequences_max = 0}, 3000), std::pair(1U, 3000U));
+  EXPECT_EQ(planned({.sequences_max = 0}, 100), std::pair(1U, 512U));
+  EXPECT_EQ(planned({.context_tokens = 4000, .sequences_max = 0}, 3000), std::pair(1U, 4000U));
+  EXPECT_EQ(planned({.sequences_max = 64}, 3000), std::pair(64U, 4096U));
+  EXPECT_EQ(planned({.sequences_max = 0, .shared_tokens = 100}, 3000), std::pair(50U, 100U));
+}
+
 TEST(ContextPlan, SharesItsRoomWhereAsked) {
   const auto plan = plan_context({.context_tokens = 4096, .shared_tokens = 1000}, 4096);
   ASSERT_TRUE(plan);

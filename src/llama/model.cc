@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "llama/context_plan.h"
+#include "llama/failure.h"
 #include "llama/model_file.h"
 
 namespace seedance::llama {
@@ -19,6 +20,9 @@ namespace {
 // steps and leave the processor to the server when there is no next one. (Where
 // ggml is built with OpenMP its runtime's threads compute: see GOMP_SPINCOUNT.)
 constexpr std::uint32_t kPoll = 1;
+
+// Of what is available, where it decides how many sequences there are: others want some, too.
+constexpr double kShareTaken = 0.9;
 
 double ms_since(std::chrono::steady_clock::time_point begin) {
   return to_ms(std::chrono::steady_clock::now() - begin);
@@ -87,8 +91,9 @@ Result<void> Model::open(const WorkerOptions& options, LogCapture& log,
   model_ = llama_model_load_from_splits(paths.data(), paths.size(), model_parameters_);
   model_parameters_.progress_callback = nullptr;
   if (model_ == nullptr) {
-    return fail(Errc::invalid, fmt::format("model file '{}' cannot be loaded{}", options.model_path,
-                                           because(log.take())));
+    const std::string complaint = log.take();
+    return fail(code_of(complaint), fmt::format("model file '{}' cannot be loaded{}",
+                                                options.model_path, because(complaint)));
   }
   return check_kind(options.model_path);
 }
@@ -124,16 +129,23 @@ bool Model::ends(TokenId token) const {
 
 Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
                                  std::uint64_t available) {
-  const auto plan = plan_context(
-      options, static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_))));
+  const auto trained = static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_)));
+  auto plan = plan_context(options, trained);
   if (!plan) return std::unexpected(plan.error());
+  std::uint64_t needed = memory_needed(options.model_path, plan->parameters, available);
+  if (needed > available && options.sequences_max == 0) {
+    const double share = kShareTaken * static_cast<double>(available) / static_cast<double>(needed);
+    plan =
+        plan_context(options, trained, static_cast<std::uint64_t>(share * plan->parameters.n_ctx));
+    if (!plan) return std::unexpected(plan.error());
+    needed = memory_needed(options.model_path, plan->parameters, available);
+  }
   const llama_context_params& parameters = plan->parameters;
   context_tokens_ = plan->context_tokens;
   sequences_max_ = plan->sequences;
   shares_memory_ = parameters.kv_unified;
-  if (const auto fits = check_memory(options.model_path, parameters, available); !fits) {
-    return std::unexpected(fits.error());
-  }
+  if (needed > available)
+    return fail(Errc::overloaded, too_much(parameters.n_ctx, needed, available));
   log.take();
   context_ = llama_init_from_model(model_, parameters);
   if (context_ == nullptr) {
@@ -151,42 +163,44 @@ Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
 // The kernel promises more than it has and kills whoever takes it: so look first.
 // The quick bound holds for usual attention; the exact number needs llama.cpp to
 // load the metadata once more and to keep a record of each token's place.
-Result<void> Model::check_memory(const std::string& path, const llama_context_params& parameters,
-                                 std::uint64_t available) {
+std::uint64_t Model::memory_needed(const std::string& path, const llama_context_params& parameters,
+                                   std::uint64_t available) {
   constexpr std::uint64_t kRecordBytes = 64;
   const std::uint64_t records = parameters.n_ctx * kRecordBytes;
   const std::uint64_t width = static_cast<std::uint64_t>(llama_model_n_embd(model_));
   const std::uint64_t layers = static_cast<std::uint64_t>(llama_model_n_layer(model_));
-  std::uint64_t needed = records + parameters.n_ctx * layers * width * 2 * sizeof(ggml_fp16_t);
-  if (needed < available / 2) return {};
-  if (records < available / 2) {
-    std::vector<ggml_backend_dev_t> devices;
-    std::uint32_t unused = 0;
-    const auto exact =
-        common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices,
-                                      unused, unused, unused, GGML_LOG_LEVEL_ERROR);
-    needed = records + exact.back().context + exact.back().compute;
-  }
-  if (needed <= available) return {};
+  const std::uint64_t bound = records + parameters.n_ctx * layers * width * 2 * sizeof(ggml_fp16_t);
+  if (bound < available / 2 || records > available / 2) return bound;
+  std::vector<ggml_backend_dev_t> devices;
+  std::uint32_t unused = 0;
+  const auto exact =
+      common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices, unused,
+                                    unused, unused, GGML_LOG_LEVEL_ERROR);
+  return records + exact.back().context + exact.back().compute;
+}
+
+std::string Model::too_much(std::uint32_t tokens, std::uint64_t needed,
+                            std::uint64_t available) const {
   if (shares_memory_) {
-    return fail(Errc::overloaded,
-                fmt::format("kv_tokens: room for {} tokens needs {:.3g} GiB of memory beside the "
-                            "model, {:.3g} GiB are available: give fewer",
-                            parameters.n_ctx, gib(needed), gib(available)));
+    return fmt::format(
+        "kv_tokens: room for {} tokens needs {:.3g} GiB of memory beside the model, "
+        "{:.3g} GiB are available: give fewer",
+        tokens, gib(needed), gib(available));
   }
-  return fail(Errc::overloaded,
-              fmt::format("{} sequences of {} tokens need {:.3g} GiB of memory beside the model, "
-                          "{:.3g} GiB are available: use a smaller context or fewer sequences",
-                          sequences_max_, context_tokens_, gib(needed), gib(available)));
+  return fmt::format(
+      "{} sequences of {} tokens need {:.3g} GiB of memory beside the model, {:.3g} "
+      "GiB are available: use a smaller context or fewer sequences",
+      sequences_max_, context_tokens_, gib(needed), gib(available));
 }
 
 Result<void> Model::warm_up(LogCapture& log) {
   llama_token token = filler_.value;
   const int status = llama_decode(context_, llama_batch_get_one(&token, 1));
   if (status != 0) {
-    return fail(Errc::invalid, fmt::format("the model cannot compute a token (llama_decode gave "
-                                           "{}){}",
-                                           status, because(log.take())));
+    return fail(status == kDecodeNoMemory ? Errc::overloaded : Errc::invalid,
+                fmt::format("the model cannot compute a token (llama_decode gave "
+                            "{}){}",
+                            status, because(log.take())));
   }
   llama_synchronize(context_);
   clear(0);

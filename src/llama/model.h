@@ -59,8 +59,9 @@ class Model {
                     const std::function<void(float)>& progress);
   Result<void> check_kind(const std::string& path) const;
   Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
-  Result<void> check_memory(const std::string& path, const llama_context_params& parameters,
-                            std::uint64_t available);
+  std::uint64_t memory_needed(const std::string& path, const llama_context_params& parameters,
+                              std::uint64_t available);
+  std::string too_much(std::uint32_t tokens, std::uint64_t needed, std::uint64_t available) const;
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);
 

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/sequence.h"
+#include "llama/failure.h"
+
 namespace seedance::llama {
 namespace {
 
@@ -36,10 +39,12 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, std::uint32_t draft_tokens_max)
+Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault,
+               std::uint32_t draft_tokens_max)
     : model_(model),
       memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill, draft_tokens_max)) {
+      planner_(limits_of(model, prefill, draft_tokens_max)),
+      fault_(std::move(fault)) {
   const std::size_t rows = model.batch_tokens_max();
   tokens_.reserve(rows);
   positions_.reserve(rows);
@@ -60,12 +65,14 @@ void Runner::on(engine::Job job) {
   }
   const sched::JobKey key = key_of(job.id, job.gen);
   const std::size_t prompt_tokens = job.prompt.size();
-  std::vector<TokenId> tokens = std::move(job.prompt);
-  tokens.insert(tokens.end(), job.committed.begin(), job.committed.end());
+  std::vector<TokenId> tokens = engine::sequence_of(job);
   const auto [at, added] = jobs_.try_emplace(
       key,
-      Running{.tokens_max = prompt_tokens + job.tokens_max,
+      Running{.tokens_max = prompt_tokens + job.tokens_max - job.dropped,
               .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
+  if (added && job.dropped > 0) {
+    at->second.sampler.go_on_behind_cut(job.dropped, job.committed, tokens.size());
+  }
   const auto most = std::min<std::size_t>(at->second.tokens_max, model_.context_tokens());
   if (added) {
     planner_.add(key, std::move(tokens), job.scope, job.priority, static_cast<std::uint32_t>(most));
@@ -94,7 +101,8 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
     return invalid(fmt::format("A token id is outside the vocabulary of {} tokens.",
                                model_.vocabulary_size()));
   }
-  const std::size_t tokens = job.prompt.size() + job.committed.size();
+  const std::size_t tokens = engine::sequence_tokens(job);
+  if (tokens == 0) return invalid("What was dropped leaves nothing to go on from.");
   if (tokens < model_.context_tokens()) return std::nullopt;
   return Problem{
       .code = ErrorCode::context_length_exceeded,
@@ -122,9 +130,13 @@ Result<std::vector<engine::Event>> Runner::step() {
                             .seq_id = sequence_lists_.data(),
                             .logits = outputs_.data()};
     const auto begun = std::chrono::steady_clock::now();
-    const int status = llama_decode(model_.context(), batch);
+    const int status = decode(batch, parts);
     llama_synchronize(model_.context());  // A device computes on behind the call.
     if (status == 1 && planner_.on_no_room()) continue;
+    if (status == kDecodeNoMemory) {
+      return fail(Errc::overloaded,
+                  fmt::format("no memory can be had for a step (tokens: {})", batch.n_tokens));
+    }
     if (status < -1) return fail(Errc::invalid, fmt::format("llama_decode gave {}", status));
     if (const auto cleared = clear_fillers(parts); !cleared) {
       return std::unexpected(cleared.error());
@@ -138,6 +150,20 @@ Result<std::vector<engine::Event>> Runner::step() {
     break;
   }
   return std::exchange(events_, {});
+}
+
+int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
+  if (!fault_.armed()) return llama_decode(model_.context(), batch);
+  const auto begins = [this](const sched::Part& part) {
+    return !part.filler && jobs_.at(part.job).prefill_begun;
+  };
+  const auto goes_on = [&](const sched::Part& part) { return !part.filler && !begins(part); };
+  using Place = FaultPlan::Place;
+  if ((std::ranges::any_of(parts, begins) && fault_.strikes(Place::prefill)) ||
+      (std::ranges::any_of(parts, goes_on) && fault_.strikes(Place::decode))) {
+    return kDecodeNoMemory;
+  }
+  return llama_decode(model_.context(), batch);
 }
 
 void Runner::start(std::span<const sched::Part> parts) {
@@ -183,7 +209,10 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     for (std::int32_t at = last; part.last && sample(part, at, step);) ++at;
     row = last + 1 + static_cast<std::int32_t>(part.drafted);
   }
-  if (step.tokens.empty()) return;
+  if (step.tokens.empty()) {
+    events_.emplace_back(engine::Alive{});
+    return;
+  }
   step.parked = planner_.take_parked();
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;

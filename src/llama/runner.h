@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/job.h"
+#include "llama/fault.h"
 #include "llama/kv_memory.h"
 #include "llama/model.h"
 #include "llama/sampler.h"
@@ -21,7 +22,7 @@ namespace seedance::llama {
 class Runner {
  public:
   // `draft_tokens_max`: as many guessed tokens as a batch may have, where the model allows it.
-  explicit Runner(Model& model, sched::PrefillLimits prefill = {},
+  explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
                   std::uint32_t draft_tokens_max = 0);
 
   void on_command(engine::Command command);
@@ -29,7 +30,7 @@ class Runner {
   bool idle() const { return planner_.idle() && events_.empty(); }
 
   // Computes one batch and samples. What happened since the last step comes back:
-  // refusals, one Step with all tokens, failures. Fatal when llama.cpp cannot go
+  // refusals, one Step with all tokens or Alive, failures. Fatal when llama.cpp cannot go
   // on; then this must not be used again.
   Result<std::vector<engine::Event>> step();
 
@@ -47,6 +48,7 @@ class Runner {
   std::optional<Problem> refusal(const engine::Job& job) const;
 
   void start(std::span<const sched::Part> parts);
+  int decode(const llama_batch& batch, std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
   bool sample(const sched::Part& part, std::int32_t row, engine::Step& step);
@@ -60,6 +62,7 @@ class Runner {
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
+  Fault fault_;
 
   // The batch, in llama.cpp's form.
   std::vector<llama_token> tokens_;

@@ -35,7 +35,7 @@ class Machine {
     auto model = Model::load(options, log_, [](float) {});
     SEEDANCE_CHECK(model.has_value(), "the test model loads");
     model_ = *std::move(model);
-    runner_.emplace(*model_, sched::PrefillLimits{}, draft_tokens_max);
+    runner_.emplace(*model_, sched::PrefillLimits{}, Fault{}, draft_tokens_max);
   }
 
   void start(const Job& job) { runner_->on_command(job); }
@@ -45,6 +45,7 @@ class Machine {
     const auto events = runner_->step();
     ASSERT_TRUE(events) << events.error().detail;
     for (const engine::Event& event : *events) {
+      if (std::holds_alternative<engine::Alive>(event)) continue;
       const auto* made = std::get_if<engine::Step>(&event);
       ASSERT_NE(made, nullptr);
       for (const engine::StepToken& token : made->tokens) take(token);

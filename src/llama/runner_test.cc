@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "engine/sequence.h"
 #include "llama/test_model.h"
 
 namespace seedance::llama {
@@ -126,6 +127,27 @@ TEST_F(RunnerTest, EndsWhenTheContextIsFull) {
   EXPECT_EQ(outcome.end, JobEnd::context);
 }
 
+// It sees no token of what was dropped, and counts all.
+TEST_F(RunnerTest, GoesOnWithoutWhatWasDropped) {
+  load({.context_tokens = 32});
+  Job job = greedy_job(1, random_prompt(1, 20), 24);
+  job.committed = random_prompt(2, 12);
+  job.keep = 4;
+  job.dropped = 14;
+  const auto sequence = engine::sequence_of(job);
+  ASSERT_EQ(sequence.size(), 18U);
+  const Outcome outcome = run_alone(job);
+  EXPECT_EQ(outcome.tokens.size(), 12);
+  EXPECT_EQ(outcome.end, JobEnd::length);
+  EXPECT_LT(LoneModel{}.regret(sequence, outcome.tokens), kEpsilon);
+  job.id = {2};
+  job.tokens_max = 100;
+  EXPECT_EQ(run_alone(job).end, JobEnd::context);
+  job.id = {3};
+  job.dropped = 29;
+  EXPECT_EQ(run_alone(job).problem->code, ErrorCode::invalid_request);
+}
+
 TEST_F(RunnerTest, RefusesAPromptThatFillsTheContext) {
   load({.context_tokens = 32});
   EXPECT_EQ(run_alone(greedy_job(1, random_prompt(1, 31), 9)).end, JobEnd::context);
@@ -213,6 +235,13 @@ TEST_F(RunnerTest, CancelsADecodingJobAndNoOther) {
   EXPECT_EQ(outcome(1).tokens.size(), 3);
   EXPECT_EQ(outcome(3).tokens.size(), 30);
   EXPECT_LT(LoneModel{}.regret(prompt, outcome(2).tokens), kEpsilon);
+}
+
+TEST_F(RunnerTest, ShowsLifeOnlyWhereItComputedSomething) {
+  load({.sequences_max = 1, .batch_tokens_max = 16});
+  EXPECT_TRUE(runner_->step()->empty());
+  start(greedy_job(1, random_prompt(1, 40), 1));
+  EXPECT_EQ(runner_->step().value(), (std::vector<engine::Event>{engine::Alive{}}));
 }
 
 TEST_F(RunnerTest, ContinuesFromCommittedTokens) {

@@ -26,9 +26,17 @@ Sampler::Sampler(engine::Sampling parameters, std::size_t prompt_tokens,
       end_tokens_(end_tokens),
       counted_(prompt_tokens) {}
 
+void Sampler::go_on_behind_cut(std::size_t dropped, std::span<const TokenId> committed,
+                               std::size_t tokens) {
+  dropped_ = dropped;
+  counted_ = 0;
+  count(committed);
+  counted_ = tokens;
+}
+
 Result<Sampler::Choice> Sampler::choose(std::span<float> logits, std::span<const TokenId> tokens) {
   adjust(logits, tokens);
-  const auto token = draw(logits, tokens.size() - prompt_tokens_);
+  const auto token = draw(logits, tokens.size() + dropped_ - prompt_tokens_);
   for (const auto& [changed, logit] : std::views::reverse(unchanged_)) {
     logits[index(changed)] = logit;
   }

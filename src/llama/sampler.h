@@ -46,6 +46,11 @@ class Sampler {
     std::optional<stream::TokenLogprobs> logprobs = {};  // When asked for.
   };
 
+  // The sequence lacks `dropped` tokens: `committed` are all that were generated before, and it
+  // has `tokens` now. Before the first choice.
+  void go_on_behind_cut(std::size_t dropped, std::span<const TokenId> committed,
+                        std::size_t tokens);
+
   // `tokens` are the prompt and what was generated; `logits` are those of the
   // next. They are scratch meanwhile and unchanged in the end. Corrupt when no
   // token has a number for a logit.
@@ -64,6 +69,7 @@ class Sampler {
 
   engine::Sampling parameters_;
   std::size_t prompt_tokens_;
+  std::size_t dropped_ = 0;
   std::span<const TokenId> end_tokens_;
   std::size_t counted_;                                    // Tokens that are in counts_.
   std::vector<std::pair<TokenId, std::uint32_t>> counts_;  // Of generated tokens, by id.

@@ -251,5 +251,32 @@ TEST(Sampler, GivesLogprobsOnlyWhenAsked) {
   EXPECT_TRUE(Sampler(parameters, 2, kEnd).choose(logits, kPrompt)->logprobs->top.empty());
 }
 
+// Prompt 1 5, then 3 4 3 4, of which the sequence has the last 3 4 only.
+TEST(Sampler, BehindACutItDrawsAsWithoutIt) {
+  const std::vector<TokenId> whole{{1}, {5}, {3}, {4}, {3}, {4}};
+  const std::vector<TokenId> cut{{1}, {3}, {4}};
+  const auto logits = random_logits(3, 8, 2);
+  for (Sampling parameters :
+       {Sampling{}, Sampling{.presence_penalty = 1.5F}, Sampling{.frequency_penalty = 1.5F}}) {
+    for (parameters.seed = 0; parameters.seed < 200; ++parameters.seed) {
+      Sampler one{parameters, 2, kEnd};
+      Sampler other{parameters, 2, kEnd};
+      other.go_on_behind_cut(3, std::span{whole}.subspan(2), cut.size());
+      std::vector<TokenId> one_tokens = whole;
+      std::vector<TokenId> other_tokens = cut;
+      for (int i = 0; i < 4; ++i) {
+        auto first = logits;
+        auto second = logits;
+        const auto chosen = one.choose(first, one_tokens);
+        const auto again = other.choose(second, other_tokens);
+        ASSERT_TRUE(chosen && again);
+        ASSERT_EQ(again->token, chosen->token) << parameters.seed;
+        one_tokens.push_back(chosen->token);
+        other_tokens.push_back(again->token);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace seedance::llama

@@ -194,7 +194,7 @@ Vocabulary::Outcome Vocabulary::prepared(const std::vector<TokenId>& tokens) con
   return text::PreparedPrompt{.tokens = tokens};
 }
 
-Vocabulary::Outcome Vocabulary::prepared(const std::vector<text::ChatMessage>& messages) const {
+std::optional<Problem> Vocabulary::why_not(const std::vector<text::ChatMessage>& messages) const {
   if (!template_error_.empty()) {
     return invalid(
         fmt::format("The model's chat template is broken, use a plain prompt: {}", template_error_),
@@ -206,16 +206,32 @@ Vocabulary::Outcome Vocabulary::prepared(const std::vector<text::ChatMessage>& m
   std::size_t bytes = 0;
   for (const text::ChatMessage& each : messages) bytes += each.role.size() + each.content.size();
   if (bytes > kPromptBytesMax) return too_large("bytes", bytes, kPromptBytesMax);
+  return std::nullopt;
+}
 
+Vocabulary::Outcome Vocabulary::prepared(const std::vector<text::ChatMessage>& messages) const {
+  if (auto problem = why_not(messages)) return *std::move(problem);
+  Rendered rendered = render(messages, Answer::begun);
+  return text::PreparedPrompt{.tokens = encode_chat(rendered.text),
+                              .stop = std::move(rendered.stop)};
+}
+
+std::vector<TokenId> Vocabulary::encode_chat(std::string_view rendered) const {
+  return encode(rendered, templates_ == nullptr ? Markers::plain : Markers::parsed, Special::added);
+}
+
+Vocabulary::Rendered Vocabulary::render(const std::vector<text::ChatMessage>& messages,
+                                        Answer answer) const {
   if (templates_ == nullptr) {
     std::string joined;
     for (const text::ChatMessage& each : messages) {
       if (!joined.empty()) joined += '\n';
       joined += each.content;
     }
-    return prepared(joined);
+    return {.text = std::move(joined)};
   }
   common_chat_templates_inputs inputs;
+  inputs.add_generation_prompt = answer == Answer::begun;
   inputs.force_pure_content = true;  // Or each request would have the template analysed.
   for (const text::ChatMessage& each : messages) {
     common_chat_msg& message = inputs.messages.emplace_back();
@@ -223,8 +239,7 @@ Vocabulary::Outcome Vocabulary::prepared(const std::vector<text::ChatMessage>& m
     message.content = each.content;
   }
   common_chat_params rendered = common_chat_templates_apply(templates_, inputs);
-  return text::PreparedPrompt{.tokens = encode(rendered.prompt, Markers::parsed, Special::added),
-                              .stop = std::move(rendered.additional_stops)};
+  return {.text = std::move(rendered.prompt), .stop = std::move(rendered.additional_stops)};
 }
 
 namespace {
@@ -242,7 +257,7 @@ Result<void> serve(MessageSocket& socket, const Vocabulary& vocabulary) {
     const auto request = text::decode_prepare_request(**body);
     if (!request) return std::unexpected(request.error());
     const text::PrepareReply reply{.ticket = request->ticket,
-                                   .outcome = vocabulary.prepare(request->input)};
+                                   .outcome = vocabulary.prepare(*request)};
     if (const auto sent = send(socket, reply); !sent) return std::unexpected(sent.error());
   }
 }

@@ -1,7 +1,9 @@
 // The vocabulary child: templates and encoding, away from everybody else.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -54,6 +56,10 @@ class Vocabulary {
   // joined by line ends: it was not trained on roles.
   std::variant<text::PreparedPrompt, Problem> prepare(const text::PromptInput& input) const;
 
+  // The same as a request wants it: with turns left out of its messages so that they fit, or only
+  // the tokens that continue a conversation.
+  std::variant<text::PreparedPrompt, Problem> prepare(const text::PrepareRequest& request) const;
+
  private:
   Vocabulary() = default;
 
@@ -61,6 +67,23 @@ class Vocabulary {
   Outcome prepared(const std::string& text) const;
   Outcome prepared(const std::vector<TokenId>& tokens) const;
   Outcome prepared(const std::vector<text::ChatMessage>& messages) const;
+
+  std::optional<Problem> why_not(const std::vector<text::ChatMessage>& messages) const;
+
+  // Whether a template is asked for the beginning of the next answer.
+  enum class Answer : std::uint8_t { none, begun };
+  struct Rendered {
+    std::string text;
+    std::vector<std::string> stop = {};
+  };
+  Rendered render(const std::vector<text::ChatMessage>& messages, Answer answer) const;
+  std::vector<TokenId> encode_chat(std::string_view rendered) const;
+
+  // prompt_requests.cc.
+  Outcome continued(const std::string& text) const;
+  Outcome continued(const std::vector<text::ChatMessage>& messages) const;
+  std::uint32_t kept_of(const std::vector<text::ChatMessage>& messages,
+                        const std::vector<TokenId>& tokens) const;
   text::PieceTable pieces() const;
   bool lossless(const text::PieceTable& pieces) const;
 

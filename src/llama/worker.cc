@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -11,6 +13,8 @@
 #include "engine/codec.h"
 #include "engine/job.h"
 #include "llama/child.h"
+#include "llama/failure.h"
+#include "llama/fault.h"
 #include "llama/log_capture.h"
 #include "llama/message_socket.h"
 #include "llama/model.h"
@@ -43,12 +47,24 @@ auto progress_to(MessageSocket& socket) {
   };
 }
 
+std::string because(const std::string& reasons) {
+  return reasons.empty() ? "" : ": " + reasons;
+}
+
+bool is_sign_of_life(const engine::Event& event) {
+  return std::holds_alternative<engine::Alive>(event);
+}
+
 // Takes commands as they come and works as long as there is work. Ends when the
 // parent is gone or something is wrong that cannot be put right here.
-Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options) {
+Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options,
+                   const Fault& fault) {
   Runner runner{model,
-                {.step_target = std::chrono::milliseconds{options.step_target_ms}},
+                {.step_target = std::chrono::milliseconds{options.step_target_ms},
+                 .step_max = std::chrono::milliseconds{options.step_max_ms}},
+                fault,
                 options.draft_tokens_max};
+  auto said = std::chrono::steady_clock::now();
   while (true) {
     while (true) {
       const auto wait = runner.idle() ? MessageSocket::Wait::yes : MessageSocket::Wait::no;
@@ -61,24 +77,36 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
     }
     const auto events = runner.step();
     if (!events) return std::unexpected(events.error());
+    const auto now = std::chrono::steady_clock::now();
+    const bool news = !std::ranges::all_of(*events, is_sign_of_life);
+    if (!news && now - said < options.alive_every) continue;
+    said = now;
     send(socket, *events);
   }
 }
 
 int run(MessageSocket& socket, const WorkerOptions& options) {
+  const auto refuse = [&socket](const Error& error) {
+    send(socket, engine::Failed{error.detail, cause_of_refusal(error)});
+    return kRefused;
+  };
+  auto plan = parse_fault(options.fault);
+  if (!plan) return refuse(plan.error());
+  Fault fault{*std::move(plan)};
+  if (fault.strikes(FaultPlan::Place::load)) {
+    return refuse({Errc::overloaded, "no memory can be set up for the model (SEEDANCE_FAULT)"});
+  }
   LogCapture log;
   auto model = Model::load(options, log, progress_to(socket));
-  if (!model) {
-    send(socket, engine::Failed{model.error().detail});
-    return kRefused;
-  }
+  if (!model) return refuse(model.error());
   send(socket, engine::Ready{.context_tokens = (*model)->context_tokens(),
                              .sequences_max = (*model)->sequences_max(),
                              .vocabulary_size = (*model)->vocabulary_size(),
                              .timeline = (*model)->timeline()});
-  const auto served = serve(socket, **model, options);
+  const auto served = serve(socket, **model, options, fault);
   if (served || served.error().code == Errc::disconnected) return kEnded;
-  send(socket, engine::Failed{served.error().detail + ": " + log.take()});
+  send(socket,
+       engine::Failed{served.error().detail + because(log.take()), cause_of_break(served.error())});
   return kBroken;
 }
 
@@ -90,7 +118,8 @@ int run_worker(int fd, const WorkerOptions& options) {
   try {
     return run(socket, options);
   } catch (const std::exception& error) {
-    send(socket, engine::Failed{fmt::format("the worker cannot go on: {}", error.what())});
+    send(socket,
+         engine::Failed{fmt::format("the worker cannot go on: {}", error.what()), cause_of(error)});
     return kBroken;
   }
 }

@@ -1,6 +1,7 @@
 // The worker: the process that runs one model.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -11,9 +12,10 @@ inline constexpr std::uint32_t kSequencesMax = 256;  // LLAMA_MAX_SEQ of llama.c
 struct WorkerOptions {
   std::string model_path;            // The first file of a split model.
   std::uint32_t context_tokens = 0;  // Of one sequence; 0 = what it was trained for, at most 4096.
-  std::uint32_t sequences_max = 64;  // That run at the same time, 1 to kSequencesMax; 0 = 64.
-  std::int32_t threads = 0;          // That compute; 0 = one for each core.
-  std::int32_t gpu_layers = 0;       // Layers to keep on a GPU; -1 = all.
+  // That run at the same time, 1 to kSequencesMax; 0 = 64, or as many as there is memory for.
+  std::uint32_t sequences_max = 0;
+  std::int32_t threads = 0;               // That compute; 0 = one for each core.
+  std::int32_t gpu_layers = 0;            // Layers to keep on a GPU; -1 = all.
   std::uint32_t batch_tokens_max = 2048;  // In one step: running sequences, then prefill.
   std::uint32_t ubatch_tokens_max = 512;  // That one pass through the model computes.
   // 0 = every sequence has memory for context_tokens of its own, which is fastest.
@@ -24,6 +26,10 @@ struct WorkerOptions {
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
   // Tokens that one step guesses from what the sequences say again; 0 = none.
   std::uint32_t draft_tokens_max = 0;
+  std::uint32_t step_max_ms = 500;  // PrefillLimits::step_max.
+  // How often Alive is sent while steps have nothing to tell.
+  std::chrono::milliseconds alive_every{200};
+  std::string fault = {};  // FaultPlan: fails on purpose.
 };
 
 // The whole life of a worker process; returns its exit code.
@@ -32,8 +38,8 @@ struct WorkerOptions {
 // possession. It carries messages (base/message.h): commands in, events out
 // (engine/codec.h). First Loading events, then Ready; or one Failed and exit
 // code 2, when the model cannot be run. A Step is sent before the next one is
-// computed, and nothing the parent does or omits is waited for while there is
-// work, except that the socket takes it.
+// computed, or Alive now and then where steps have nothing to tell, and nothing the parent does or
+// omits is waited for while there is work, except that the socket takes it.
 //
 // Ends with exit code 0 when the parent closes the socket; with 1 when the
 // parent sends what is no command or llama.cpp cannot go on. SIGKILL comes when

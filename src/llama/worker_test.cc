@@ -22,6 +22,7 @@
 namespace seedance::llama {
 namespace {
 
+using engine::EndCause;
 using engine::JobEnd;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -73,12 +74,13 @@ class TestWorker {
 };
 
 // What a worker says that cannot run a model; it ends with 2.
-std::string failure(const WorkerOptions& options) {
+std::string failure(const WorkerOptions& options, EndCause cause = EndCause::refused) {
   TestWorker worker{options};
   const auto event = worker.next_but_loading();
   EXPECT_TRUE(event && std::holds_alternative<engine::Failed>(*event));
   EXPECT_EQ(worker.next(), std::nullopt);
   EXPECT_EQ(worker.child().wait(), 2);
+  EXPECT_EQ(std::get<engine::Failed>(*event).cause, cause);
   return std::get<engine::Failed>(*event).message;
 }
 
@@ -191,6 +193,64 @@ TEST(Worker, EndsWhenTheParentSpeaksNonsense) {
   EXPECT_EQ(worker.child().wait(), 1);
 }
 
+TEST(Worker, ShowsThatItGoesOnInALongPrompt) {
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 1;
+  options.batch_tokens_max = 16;
+  options.alive_every = {};
+  TestWorker worker{options};
+  worker.ready();
+  worker.send(greedy_job(1, random_prompt(1, 200), 2));
+  std::size_t alive = 0;
+  auto event = worker.next();
+  for (; event && std::holds_alternative<engine::Alive>(*event); event = worker.next()) ++alive;
+  EXPECT_GE(alive, 200 / 16);
+  ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+}
+
+TEST(Worker, IsSilentBetweenStepsThatFollowEachOtherQuickly) {
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 1;
+  options.batch_tokens_max = 16;
+  options.alive_every = std::chrono::hours{1};
+  TestWorker worker{options};
+  worker.ready();
+  worker.send(greedy_job(1, random_prompt(1, 200), 2));
+  const auto event = worker.next();
+  EXPECT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+}
+
+// So many tokens come before the worker says that it has no memory, and ends with 1.
+std::size_t tokens_until_no_memory(const std::string& fault) {
+  WorkerOptions options = options_for(test_model_path());
+  options.fault = fault;
+  TestWorker worker{options};
+  worker.ready();
+  worker.send(greedy_job(1, random_prompt(1, 4), 100));
+  std::size_t tokens = 0;
+  auto event = worker.next();
+  for (; event && std::holds_alternative<engine::Step>(*event); event = worker.next()) ++tokens;
+  EXPECT_TRUE(event && std::holds_alternative<engine::Failed>(*event));
+  EXPECT_EQ(std::get<engine::Failed>(*event).cause, EndCause::out_of_memory);
+  EXPECT_EQ(worker.child().wait(), 1);
+  return tokens;
+}
+
+TEST(Worker, FailsWhereItIsToldTo) {
+  EXPECT_EQ(tokens_until_no_memory("oom@prefill"), 0U);
+  EXPECT_EQ(tokens_until_no_memory("oom@decode"), 1U);
+  EXPECT_EQ(tokens_until_no_memory("oom@decode:3"), 3U);
+  WorkerOptions options = options_for(test_model_path());
+  options.fault = "oom@load";
+  EXPECT_THAT(failure(options, EndCause::out_of_memory), HasSubstr("SEEDANCE_FAULT"));
+  options.fault = "oom@night";
+  EXPECT_THAT(failure(options), HasSubstr("SEEDANCE_FAULT: \"oom@night\" is no fault"));
+  options.fault = "abort@load";
+  TestWorker worker{options};
+  EXPECT_EQ(worker.next(), std::nullopt);
+  EXPECT_EQ(worker.child().wait(), -SIGABRT);
+}
+
 TEST(Worker, IgnoresTheInterruptOfATerminal) {
   TestWorker worker{options_for(test_model_path())};
   worker.ready();
@@ -255,8 +315,10 @@ TEST(Worker, RefusesAVocabularyWithoutAModel) {
 TEST(Worker, RefusesMoreThanMemoryHolds) {
   WorkerOptions options = options_for(test_model_path());
   options.context_tokens = 33'000'000;
-  EXPECT_THAT(failure(options), testing::AllOf(HasSubstr("64 sequences of 33000000 tokens need "),
-                                               HasSubstr(" GiB are available")));
+  options.sequences_max = 64;
+  EXPECT_THAT(failure(options, EndCause::out_of_memory),
+              testing::AllOf(HasSubstr("64 sequences of 33000000 tokens need "),
+                             HasSubstr(" GiB are available")));
   options.context_tokens = 3'000'000'000;
   EXPECT_THAT(failure(options), HasSubstr("more than llama.cpp can keep"));
   options = options_for(test_model_path());
@@ -275,6 +337,22 @@ TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   EXPECT_EQ(short_of.error().code, Errc::overloaded);
   const auto enough = load(std::uint64_t{48} << 20U);
   EXPECT_TRUE(enough) << enough.error().detail;
+}
+
+TEST(Model, TakesFewerSequencesWhereMemoryIsShortUnlessTold) {
+  LogCapture log;
+  const auto load = [&](std::uint32_t sequences) {
+    WorkerOptions options = options_for(test_model_path());
+    options.context_tokens = 4096;
+    options.sequences_max = sequences;
+    return Model::load(options, log, [](float) {}, std::uint64_t{48} << 20U);
+  };
+  EXPECT_FALSE(load(64));
+  const auto fewer = load(0);
+  ASSERT_TRUE(fewer) << fewer.error().detail;
+  EXPECT_GT((*fewer)->sequences_max(), 1);
+  EXPECT_LT((*fewer)->sequences_max(), 64);
+  EXPECT_EQ((*fewer)->context_tokens(), 4096U);
 }
 
 }  // namespace

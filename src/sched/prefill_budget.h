@@ -14,7 +14,8 @@ struct PrefillLimits {
   Duration step_target = std::chrono::milliseconds{80};
   // Where their own tokens take long: so many times what these alone take. More than 1.
   double stretch = 1.5;
-  // How long one may take while none does, or fewer than wait: a cancel waits for it.
+  // How long one may take besides while none does, fewer than wait, or none was long for a
+  // while: a cancel waits for it.
   Duration step_max = std::chrono::milliseconds{500};
   std::uint32_t tokens_min = 16;     // So that every prompt comes to its end.
   std::uint32_t tokens_first = 512;  // As long as nothing is known.
@@ -23,7 +24,11 @@ struct PrefillLimits {
 // Learns from the steps what a token of a prompt costs, and what decoding does for each
 // power of two of sequences: both change with model, machine and length of the contexts,
 // so newer steps count more. Now and then a step without prompts has to tell what decoding
-// takes by itself. Knows no clock. A value; belongs to one thread.
+// takes by itself.
+//
+// Fewer than one step in a hundred may be long all the same, a few of them in a row: a
+// prompt that comes alone is computed in one go, and 99 of 100 tokens are on time. Knows
+// no clock. A value; belongs to one thread.
 class PrefillBudget {
  public:
   explicit PrefillBudget(PrefillLimits limits) : limits_(limits) {}
@@ -42,10 +47,12 @@ class PrefillBudget {
   };
 
   static std::size_t bucket(std::uint32_t decoding);
+  double fair_ns(double decode_ns) const;
 
   PrefillLimits limits_;
   std::array<Decoding, 33> decoding_ = {};  // By bit_width of their number.
   double token_ns_ = 0;                     // 0 = not known.
+  double long_steps_ = 0;                   // That may follow.
 };
 
 }  // namespace seedance::sched

@@ -83,6 +83,31 @@ TEST(PrefillBudget, AsksForAStepWithoutPromptsWhereDecodingIsNotKnown) {
   EXPECT_EQ(budget.tokens(60), 60);
 }
 
+// So that 99 of 100 tokens are on time, and a prompt that comes alone is computed in one go.
+TEST(PrefillBudget, LetsFewStepsBeLong) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  for (int i = 0; i < 127; ++i) run(budget, 10, 0);
+  EXPECT_EQ(budget.tokens(10), 30);
+  run(budget, 10, 0);
+  EXPECT_EQ(budget.tokens(10), 400);
+  run(budget, 10, 40);  // A little more than fair is not long.
+  EXPECT_EQ(budget.tokens(10), 400);
+  run(budget, 10, 400);
+  EXPECT_EQ(budget.tokens(10), 30);
+}
+
+TEST(PrefillBudget, LetsNoMoreStepsThanAFewBeLongInARow) {
+  PrefillBudget budget{kLimits};
+  run(budget, 0, 100);
+  for (int i = 0; i < 10'000; ++i) run(budget, 10, 0);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(budget.tokens(10), 400);
+    run(budget, 10, 400);
+  }
+  EXPECT_EQ(budget.tokens(10), 30);
+}
+
 TEST(PrefillBudget, GetsOverAStall) {
   PrefillBudget budget{kLimits};
   run(budget, 0, 100);

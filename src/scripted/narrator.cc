@@ -31,8 +31,8 @@ std::vector<TokenId> echo(const Vocabulary& vocabulary, std::span<const TokenId>
 }  // namespace
 
 Narrator::Narrator(const Vocabulary& vocabulary, const Script& script,
-                   std::span<const TokenId> prompt, Ending ending)
-    : vocabulary_(&vocabulary), mode_(script.mode), hash_(script.seed) {
+                   std::span<const TokenId> prompt, Ending ending, std::uint64_t forgotten)
+    : vocabulary_(&vocabulary), mode_(script.mode), hash_(script.seed), said_(forgotten) {
   for (const TokenId token : prompt) absorb(token);
   planned_ = mode_ == Mode::echo ? echo(vocabulary, prompt) : sentence();
   end_at_ = mode_ == Mode::echo ? planned_.size() : script.length - 1;

@@ -21,8 +21,9 @@ enum class Ending : std::uint8_t { natural, never };
 // vocabulary outlives it.
 class Narrator {
  public:
+  // `forgotten` tokens were said first, and it knows nothing of them but their number.
   Narrator(const Vocabulary& vocabulary, const Script& script, std::span<const TokenId> prompt,
-           Ending ending);
+           Ending ending, std::uint64_t forgotten = 0);
 
   // The token at the current position.
   TokenId next() const { return said_ >= end_at_ ? kEnd : planned_[at_]; }

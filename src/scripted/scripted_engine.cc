@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/random.h"
+#include "engine/sequence.h"
 
 namespace seedance::scripted {
 namespace {
@@ -15,10 +16,6 @@ using engine::Cancel;
 using engine::Job;
 using engine::JobEnd;
 using engine::JobId;
-
-std::size_t total_tokens(const Job& job) {
-  return job.prompt.size() + job.committed.size();
-}
 
 // The chosen token has more than half of the probability; each further candidate
 // gets half of what is left.
@@ -140,11 +137,13 @@ std::optional<Problem> ScriptedEngine::why_not(const Job& job) const {
     return invalid("a token is not in the vocabulary");
   }
   if (job.committed.size() >= job.tokens_max) return invalid("no token is left to generate");
-  if (total_tokens(job) >= script_.context) {
+  const std::size_t tokens = engine::sequence_tokens(job);
+  if (tokens == 0) return invalid("what was dropped leaves nothing to go on from");
+  if (tokens >= script_.context) {
     return Problem{.code = ErrorCode::context_length_exceeded,
-                   .message = fmt::format("{} tokens leave no room in a context of {}",
-                                          total_tokens(job), script_.context),
-                   .numbers = {{"prompt_tokens", static_cast<std::int64_t>(total_tokens(job))},
+                   .message = fmt::format("{} tokens leave no room in a context of {}", tokens,
+                                          script_.context),
+                   .numbers = {{"prompt_tokens", static_cast<std::int64_t>(tokens)},
                                {"context_tokens", script_.context}}};
   }
   if (waiting_.size() >= kWaitingMax) {
@@ -163,11 +162,15 @@ void ScriptedEngine::drop(JobId id, Generation gen) {
 
 void ScriptedEngine::start(Job job, TimePoint now) {
   const JobId id = job.id;
-  const Duration prefill = script_.prefill * static_cast<std::int64_t>(total_tokens(job));
-  Narrator narrator{vocabulary_, script_, job.prompt,
-                    job.sampling.ignore_eos ? Ending::never : Ending::natural};
+  const std::vector<TokenId> tokens = engine::sequence_of(job);
+  const Duration prefill = script_.prefill * static_cast<std::int64_t>(tokens.size());
+  const auto prompt = std::span{tokens}.first(engine::prompt_left(job));
+  const auto said = std::span{tokens}.subspan(prompt.size());
+  Narrator narrator{vocabulary_, script_, prompt,
+                    job.sampling.ignore_eos ? Ending::never : Ending::natural,
+                    job.committed.size() - said.size()};
   const std::uint64_t pace = narrator.draw();
-  for (const TokenId token : job.committed) narrator.take(token);
+  for (const TokenId token : said) narrator.take(token);
   const auto [at, inserted] = running_.emplace(id, Running{.due = now + prefill,
                                                            .pace = pace,
                                                            .narrator = std::move(narrator),
@@ -222,7 +225,9 @@ JobEnd ScriptedEngine::end_of(const Running& running, TokenId token) const {
   const std::uint64_t said = running.narrator.said();
   if (token == kEnd) return JobEnd::stop;
   if (said >= running.job.tokens_max) return JobEnd::length;
-  if (running.job.prompt.size() + said >= script_.context) return JobEnd::context;
+  if (running.job.prompt.size() + said - running.job.dropped >= script_.context) {
+    return JobEnd::context;
+  }
   return JobEnd::none;
 }
 

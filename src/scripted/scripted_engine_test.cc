@@ -127,6 +127,35 @@ TEST(ScriptedEngine, ContinuesCommittedTokensAtEveryOffset) {
   }
 }
 
+// Whoever cuts elsewhere hears another story.
+TEST(ScriptedEngine, WithoutSomeTokensItIsAnotherStory) {
+  const auto story = [](std::uint32_t dropped, std::size_t committed, const auto& tokens) {
+    World world{{.length = 60, .context = 40}};
+    Job cut = job(1, 45, {{1}, {2}, {3}});
+    cut.keep = 1;
+    cut.dropped = dropped;
+    cut.committed.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(committed));
+    world.command(cut);
+    world.run();
+    EXPECT_EQ(world.tokens.back().end, JobEnd::length);
+    std::vector<TokenId> all = cut.committed;
+    const auto more = world.of(1);
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::vector<TokenId> begun = [] {
+    World world{{.length = 60}};
+    world.command(job(1, 20, {{1}, {2}, {3}}));
+    world.run();
+    return world.of(1);
+  }();
+  const auto tokens = story(18, 20, begun);
+  ASSERT_EQ(tokens.size(), 45U);
+  for (std::size_t k = 21; k < 45; ++k) EXPECT_EQ(story(18, k, tokens), tokens) << k;
+  EXPECT_NE(story(17, 20, begun), tokens);
+  EXPECT_NE(story(18, 19, begun), tokens);
+}
+
 TEST(ScriptedEngine, TakesItsTime) {
   World world{{.rate = 50, .prefill = 10ms, .length = 5}};
   world.command(job(1, 1000, {{1}, {2}, {3}}));

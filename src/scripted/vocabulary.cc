@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scripted/phrases.h"
+#include "text/overflow.h"
 
 namespace seedance::scripted {
 namespace {
@@ -35,7 +36,7 @@ Problem refuse(std::string param, std::string message) {
 
 // Turns one kind of input into a prompt.
 struct Preparer {
-  using Outcome = decltype(text::PrepareReply::outcome);
+  using Outcome = text::PrepareOutcome;
   const Vocabulary& vocabulary;
 
   Outcome operator()(const std::string& text) const {
@@ -164,7 +165,31 @@ void Vocabulary::append_phrase(std::string_view phrase, std::vector<TokenId>& to
 }
 
 text::PrepareReply Vocabulary::prepare(const text::PrepareRequest& request) const {
-  return {.ticket = request.ticket, .outcome = std::visit(Preparer{*this}, request.input)};
+  return {.ticket = request.ticket, .outcome = prepared(request)};
+}
+
+text::PrepareOutcome Vocabulary::prepared(const text::PrepareRequest& request) const {
+  const Preparer prepare{*this};
+  const auto* messages = std::get_if<std::vector<text::ChatMessage>>(&request.input);
+  if (messages != nullptr && request.overflow == text::Overflow::truncate_middle &&
+      !request.continues) {
+    return text::fit_chat(*messages, request.tokens_max, prepare);
+  }
+  auto outcome = std::visit(prepare, request.input);
+  auto* prompt = std::get_if<text::PreparedPrompt>(&outcome);
+  if (prompt == nullptr) return outcome;
+  std::vector<TokenId>& tokens = prompt->tokens;
+  if (messages != nullptr && tokens[1] == kSystem) {
+    const auto end = std::ranges::find(tokens, kTurnEnd);
+    prompt->keep = static_cast<std::uint32_t>(end - tokens.begin()) + 1;
+  }
+  // kStart is at the very beginning only; what was said last in a chat has no end yet.
+  const bool tokens_given = std::holds_alternative<std::vector<TokenId>>(request.input);
+  if (request.continues && !tokens_given) {
+    tokens.erase(tokens.begin());
+    if (messages != nullptr) tokens.insert(tokens.begin(), kTurnEnd);
+  }
+  return outcome;
 }
 
 }  // namespace seedance::scripted

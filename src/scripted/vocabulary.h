@@ -48,9 +48,12 @@ class Vocabulary {
   // Text and chats begin with kStart; in a chat each message is the marker of
   // its role (developer counts as system), the content and kTurnEnd, and kAssistant
   // comes last. No markers are read from text.
+  //
+  // A chat that is continued begins with the kTurnEnd of its last answer.
   text::PrepareReply prepare(const text::PrepareRequest& request) const;
 
  private:
+  text::PrepareOutcome prepared(const text::PrepareRequest& request) const;
   void add_word(std::string_view word);
   void add_piece(std::string_view piece);
   void prepare_phrases();

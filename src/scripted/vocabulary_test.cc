@@ -71,6 +71,31 @@ TEST_F(ScriptedVocabulary, PreparesTextTokensAndChats) {
             (std::vector<TokenId>{kStart, kSystem, {'a'}, kTurnEnd, kUser, kTurnEnd, kAssistant}));
 }
 
+TEST_F(ScriptedVocabulary, LeavesOutTurnsOfLongChats) {
+  const std::vector<text::ChatMessage> chat{{"system", "s"}, {"user", "a"},      {"assistant", "b"},
+                                            {"user", "c"},   {"assistant", "d"}, {"user", "e"}};
+  const auto reply = vocabulary_.prepare(
+      {.input = chat, .overflow = text::Overflow::truncate_middle, .tokens_max = 14});
+  const auto& prepared = std::get<text::PreparedPrompt>(reply.outcome);
+  EXPECT_EQ(prepared.tokens,
+            prompt(std::vector<text::ChatMessage>{chat[0], chat[1], chat[4], chat[5]}));
+  EXPECT_EQ(prepared.dropped, (text::Dropped{.messages = 2, .tokens = 6}));
+  const auto shifts = vocabulary_.prepare({.input = chat, .overflow = text::Overflow::shift});
+  EXPECT_EQ(std::get<text::PreparedPrompt>(shifts.outcome).keep, 4U);  // Start, role, s, end.
+}
+
+TEST_F(ScriptedVocabulary, ContinuesConversations) {
+  const auto next = [&](text::PromptInput input) {
+    const auto reply = vocabulary_.prepare({.input = std::move(input), .continues = true});
+    return std::get<text::PreparedPrompt>(reply.outcome).tokens;
+  };
+  EXPECT_EQ(next(std::vector<text::ChatMessage>{{"user", "a"}}),
+            (std::vector<TokenId>{kTurnEnd, kUser, {'a'}, kTurnEnd, kAssistant}));
+  EXPECT_EQ(next("a"), (std::vector<TokenId>{{'a'}}));
+  EXPECT_TRUE(next("").empty());
+  EXPECT_EQ(next(std::vector<TokenId>{{7}}), (std::vector<TokenId>{{7}}));
+}
+
 TEST_F(ScriptedVocabulary, RefusesWhatIsNoPrompt) {
   EXPECT_EQ(problem(std::vector<TokenId>{}).param, "prompt");
   const Problem unknown = problem(std::vector<TokenId>{{0}, {-1}});

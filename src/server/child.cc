@@ -1,6 +1,7 @@
 #include "server/child.h"
 
 #include <array>
+#include <csignal>
 #include <utility>
 
 #include "io/socket.h"
@@ -29,7 +30,7 @@ Result<void> Child::start(TimePoint now) {
   process_.emplace(std::move(*process));
   reader_ = {};
   clear_outbox();
-  kill_reason_.clear();
+  killed_.reset();
   hung_up_ = false;
   backoff_.on_started(now);
   if (auto added = poller_->add(process_->socket(), socket_); !added) return added;
@@ -48,7 +49,7 @@ void Child::on_ready(const io::Ready& ready, TimePoint now) {
   if (!exit) return;
   hung_up_ = true;
   read();  // What it said last.
-  on_end(kill_reason_.empty() ? to_text(*exit) : std::move(kill_reason_), now);
+  on_end(killed_ ? *std::move(killed_) : End{cause_of(*exit), to_text(*exit)}, now);
 }
 
 void Child::read() {
@@ -70,7 +71,7 @@ std::optional<Bytes> Child::next() {
   return std::nullopt;
 }
 
-std::optional<std::string> Child::end() {
+std::optional<Child::End> Child::end() {
   return std::exchange(end_, std::nullopt);
 }
 
@@ -90,22 +91,46 @@ void Child::clear_outbox() {
   sent_ = 0;
 }
 
-void Child::kill(std::string reason) {
+void Child::kill(std::string reason, engine::EndCause cause) {
   if (!process_) return;
-  kill_reason_ = std::move(reason);
+  killed_ = End{cause, std::move(reason)};
   process_->kill();
 }
 
-void Child::on_end(std::string reason, TimePoint now) {
+void Child::replace(std::vector<std::string> argv, TimePoint now) {
+  argv_ = std::move(argv);
+  backoff_ = engine::Backoff{{}};
+  if (!process_) restart_at_ = now;
+}
+
+void Child::on_end(End end, TimePoint now) {
   process_.reset();
   clear_outbox();
-  end_ = std::move(reason);
+  end_ = std::move(end);
   restart_at_ = backoff_.on_failure(now);
 }
 
 void Child::on_time(TimePoint now) {
   if (now < restart_at_) return;
-  if (const auto started = start(now); !started) on_end(started.error().detail, now);
+  if (const auto started = start(now); !started) {
+    on_end({.text = started.error().detail}, now);
+  }
+}
+
+engine::EndCause cause_of(io::Exit exit) {
+  switch (exit.signal) {
+    case SIGKILL:
+      return engine::EndCause::killed;
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSEGV:
+    case SIGTRAP:
+      return engine::EndCause::aborted;
+    default:
+      return engine::EndCause::other;
+  }
 }
 
 }  // namespace seedance::server

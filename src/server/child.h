@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "engine/backoff.h"
+#include "engine/end_cause.h"
 #include "io/child_process.h"
 #include "io/poller.h"
 
@@ -37,8 +38,13 @@ class Child {
   // The next message of the child; valid until the next call.
   std::optional<Bytes> next();
 
+  struct End {
+    engine::EndCause cause = engine::EndCause::other;
+    std::string text;  // "exited with code 1"
+  };
+
   // Once for each end, behind its last message: why it ended.
-  std::optional<std::string> end();
+  std::optional<End> end();
 
   // What the child is sent: append messages, then flush(). Without a child they
   // are lost.
@@ -49,14 +55,18 @@ class Child {
   void on_work() { backoff_.on_work(); }
 
   // It does what it must not: kill it.
-  void kill(std::string reason);
+  void kill(std::string reason, engine::EndCause cause = engine::EndCause::other);
+
+  // From now on it is started with these. Those of before are forgotten with their failures: if
+  // there is none now, one is started at once.
+  void replace(std::vector<std::string> argv, TimePoint now);
 
  private:
   void read();
-  void on_end(std::string reason, TimePoint now);
+  void on_end(End end, TimePoint now);
   void clear_outbox();
 
-  const std::vector<std::string> argv_;
+  std::vector<std::string> argv_;
   const std::vector<std::string> environment_;
   io::Poller* poller_;
   const io::Token socket_;
@@ -65,11 +75,14 @@ class Child {
   std::optional<io::ChildProcess> process_;
   MessageReader reader_;
   std::string outbox_;
-  std::size_t sent_ = 0;  // Of it.
-  std::string kill_reason_;
-  std::optional<std::string> end_;
+  std::size_t sent_ = 0;       // Of it.
+  std::optional<End> killed_;  // For what.
+  std::optional<End> end_;
   TimePoint restart_at_ = kNever;
   bool hung_up_ = false;
 };
+
+// Of a process that ended by itself, or by others.
+engine::EndCause cause_of(io::Exit exit);
 
 }  // namespace seedance::server

@@ -22,8 +22,11 @@ class ChildTest : public testing::Test {
   std::optional<std::string> next_message() {
     for (;;) {
       if (const auto message = child_->next()) return std::string{as_text(*message)};
-      end_ = child_->end();
-      if (end_) return std::nullopt;
+      if (auto end = child_->end()) {
+        end_ = std::move(end->text);
+        cause_ = end->cause;
+        return std::nullopt;
+      }
       for (const io::Ready& ready : poller_->wait(kNever)) child_->on_ready(ready, io::now());
     }
   }
@@ -36,6 +39,7 @@ class ChildTest : public testing::Test {
   Result<io::Poller> poller_ = io::Poller::open();
   std::optional<Child> child_;
   std::optional<std::string> end_;
+  engine::EndCause cause_ = engine::EndCause::other;
 };
 
 TEST_F(ChildTest, CarriesMessagesBothWays) {
@@ -89,6 +93,42 @@ TEST_F(ChildTest, IsKilledWhenItClosesItsSocket) {
   start("exec 3>&-; exec sleep 1000");
   EXPECT_EQ(next_message(), std::nullopt);
   EXPECT_EQ(end_, "was killed by signal 9 (Killed)");
+}
+
+TEST_F(ChildTest, TellsHowItEnded) {
+  const auto cause_of = [this](const std::string& script) {
+    start(script);
+    EXPECT_EQ(next_message(), std::nullopt);
+    return cause_;
+  };
+  EXPECT_EQ(cause_of("exit 1"), engine::EndCause::other);
+  EXPECT_EQ(cause_of("kill -TERM $$"), engine::EndCause::other);
+  EXPECT_EQ(cause_of("kill -KILL $$"), engine::EndCause::killed);
+  for (const char* signal : {"ABRT", "SEGV", "BUS", "ILL", "FPE"}) {
+    EXPECT_EQ(cause_of("ulimit -c 0; kill -" + std::string{signal} + " $$"),
+              engine::EndCause::aborted);
+  }
+}
+
+TEST_F(ChildTest, IsKilledForAReason) {
+  start("exec cat <&3");
+  child_->kill("said nothing", engine::EndCause::hung);
+  EXPECT_EQ(next_message(), std::nullopt);
+  EXPECT_EQ(end_, "said nothing");
+  EXPECT_EQ(cause_, engine::EndCause::hung);
+}
+
+TEST_F(ChildTest, AReplacementIsStartedAtOnce) {
+  start("exit 1");
+  EXPECT_EQ(next_message(), std::nullopt);
+  const TimePoint now = io::now();
+  EXPECT_GT(child_->deadline(), now);
+  child_->replace({"/bin/sh", "-c", "cat <&3 >&3"}, now);
+  EXPECT_EQ(child_->deadline(), now);
+  child_->on_time(now);
+  put("one");
+  child_->flush();
+  EXPECT_EQ(next_message(), "one");
 }
 
 TEST_F(ChildTest, WhatIsSentToADeadChildIsLost) {

@@ -20,6 +20,15 @@
 
 namespace seedance::server {
 
+// What a worker is started with instead, where with what it had it fails.
+struct LlamaFallback {
+  std::optional<std::int32_t> gpu_layers = {};
+  std::optional<std::uint32_t> batch_tokens_max = {};
+  std::optional<std::uint32_t> sequences_max = {};
+
+  friend bool operator==(const LlamaFallback&, const LlamaFallback&) = default;
+};
+
 // A GGUF file, run by a worker process. 0 always means: the worker decides.
 struct LlamaModel {
   std::string path;  // The first file, when split.
@@ -30,8 +39,15 @@ struct LlamaModel {
   std::uint32_t batch_tokens_max = 0;
   std::uint32_t step_target_ms = 0;
   std::uint32_t draft_tokens_max = 0;  // Guessed in one step; here 0 means none.
+  std::uint32_t step_max_ms = 0;
   std::uint32_t kv_tokens = 0;  // Together; else each has room of its own.
   std::string kv_type = {};     // Empty: the worker decides.
+  // In this order; each says all that is different from what stands above.
+  std::vector<LlamaFallback> fallbacks = {};
+  // How long its processes may say nothing while they load, or have work; 0 = for ever.
+  Duration load_timeout{};
+  Duration step_timeout{};
+  Duration prepare_timeout{};
 };
 
 // No model: tokens from a script, in the text form of src/scripted.

@@ -159,7 +159,7 @@ void CoreLoop::carry_out(core::Effect& effect, TimePoint now) {
   } else if (auto* wake = std::get_if<core::Wake>(&effect)) {
     outboxes_.at(wake->edge.value).emplace_back(std::move(*wake));
   } else if (const auto* prepare = std::get_if<core::Prepare>(&effect)) {
-    hosts_.at(prepare->model.value)->prepare(prepare->request);
+    hosts_.at(prepare->model.value)->prepare(prepare->request, now);
   } else if (auto* command = std::get_if<core::EngineCommand>(&effect)) {
     hosts_.at(command->model.value)->command(std::move(command->command), now);
   } else if (auto* append = std::get_if<core::JournalAppend>(&effect)) {

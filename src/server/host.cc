@@ -11,10 +11,15 @@ void Host::tell_engine(engine::Event event) {
   messages_.emplace_back(core::EngineEvent{model_, std::move(event)});
 }
 
-void Host::tell_engine_down(const std::string& reason, End end) {
-  if (!ready_) note_failed_start(reason, end, start_deaths_);
+void Host::tell_engine_down(const std::string& reason, End end, core::EngineDown down) {
+  if (down.other_settings) {
+    start_deaths_ = 0;
+  } else if (!ready_) {
+    note_failed_start(reason, end, start_deaths_);
+  }
   note_restart(reason);
-  messages_.emplace_back(core::EngineDown{model_});
+  down.model = model_;
+  messages_.emplace_back(down);
 }
 
 void Host::note_failed_start(const std::string& reason, End end, std::uint32_t& deaths) {

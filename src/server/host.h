@@ -31,7 +31,7 @@ class Host {
   virtual void on_time(TimePoint now) = 0;
   virtual TimePoint deadline() const = 0;
 
-  virtual void prepare(const text::PrepareRequest& request) = 0;
+  virtual void prepare(const text::PrepareRequest& request, TimePoint now) = 0;
   virtual void command(engine::Command command, TimePoint now) = 0;
   virtual void flush() = 0;
 
@@ -54,7 +54,8 @@ class Host {
   enum class End : std::uint8_t { told, died };
 
   void tell_engine(engine::Event event);
-  void tell_engine_down(const std::string& reason, End end);
+  // Says that of this model; one with other settings has not failed yet.
+  void tell_engine_down(const std::string& reason, End end, core::EngineDown down = {});
   // `deaths` are those of this process, so far.
   void note_failed_start(const std::string& reason, End end, std::uint32_t& deaths);
   void note_restart(const std::string& reason);

@@ -1,5 +1,7 @@
 #include "server/process_host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +22,42 @@ std::vector<std::string> common_argv(const std::string& program, const char* com
 
 }  // namespace
 
+std::string end_of_worker(const Child::End& end, const std::optional<engine::Failed>& said) {
+  using engine::EndCause;
+  if (said) {
+    return said->cause == EndCause::out_of_memory
+               ? said->message +
+                     " (out of memory: see max_concurrent_streams, ctx_size, gpu_layers)"
+               : said->message;
+  }
+  if (end.cause == EndCause::killed) {
+    return "the worker " + end.text +
+           ", by hand or by the kernel for want of memory: dmesg would say so";
+  }
+  if (end.cause == EndCause::aborted) {
+    return "the worker " + end.text + ", by llama.cpp or a backend: what it wrote stands above";
+  }
+  return "the worker " + end.text;
+}
+
+LlamaModel with(LlamaModel options, const LlamaFallback& fallback) {
+  options.gpu_layers = fallback.gpu_layers.value_or(options.gpu_layers);
+  options.batch_tokens_max = fallback.batch_tokens_max.value_or(options.batch_tokens_max);
+  options.sequences_max = fallback.sequences_max.value_or(options.sequences_max);
+  return options;
+}
+
+std::string to_text(const LlamaFallback& fallback) {
+  std::string out;
+  const auto add = [&out](std::string_view key, const auto& value) {
+    if (value) out += fmt::format("{}{}={}", out.empty() ? "" : " ", key, *value);
+  };
+  add("gpu_layers", fallback.gpu_layers);
+  add("batch_tokens", fallback.batch_tokens_max);
+  add("max_concurrent_streams", fallback.sequences_max);
+  return out;
+}
+
 std::vector<std::string> worker_argv(const std::string& program, const LlamaModel& options) {
   std::vector<std::string> argv = common_argv(program, "worker", options);
   const auto add = [&argv](const char* flag, auto value) {
@@ -32,6 +70,7 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--batch-tokens", options.batch_tokens_max);
   add("--step-target-ms", options.step_target_ms);
   add("--speculate-tokens", options.draft_tokens_max);
+  add("--step-max-ms", options.step_max_ms);
   add("--kv-tokens", options.kv_tokens);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
   return argv;
@@ -50,72 +89,114 @@ std::vector<std::string> worker_environment() {
 ProcessHost::ProcessHost(core::ModelIndex model, const std::string& program,
                          const LlamaModel& options, io::Poller& poller, io::Token first)
     : Host(model),
+      program_(program),
+      options_(options),
       first_(first),
       worker_(worker_argv(program, options), worker_environment(), poller, first,
               token_after(first, 1)),
       vocabulary_(vocabulary_argv(program, options), {}, poller, token_after(first, 2),
-                  token_after(first, 3)) {}
+                  token_after(first, 3)),
+      worker_watchdog_({.load = options.load_timeout, .step = options.step_timeout}),
+      vocabulary_watchdog_({.load = options.load_timeout, .step = options.prepare_timeout}),
+      fallback_(options.fallbacks.size(), core::kDeathsMax) {}
 
 Result<void> ProcessHost::start(TimePoint now) {
   if (auto started = vocabulary_.start(now); !started) return started;
+  vocabulary_watchdog_.on_started(now);
+  worker_watchdog_.on_started(now);
   return worker_.start(now);
 }
 
 void ProcessHost::on_ready(const io::Ready& ready, TimePoint now) {
   if (ready.token < token_after(first_, 2)) {
     worker_.on_ready(ready, now);
-    take_events();
+    take_events(now);
   } else {
     vocabulary_.on_ready(ready, now);
-    take_vocabulary_events();
+    take_vocabulary_events(now);
   }
 }
 
-void ProcessHost::take_events() {
+void ProcessHost::take_events(TimePoint now) {
   while (const auto message = worker_.next()) {
     auto event = engine::decode_event(*message);
     if (!event) {
       worker_.kill("sent a message that cannot be read");
       break;
     }
-    if (auto* failed = std::get_if<engine::Failed>(&*event)) {
-      worker_failure_ = std::move(failed->message);
-      worker_.kill({});
-    } else {
-      if (std::holds_alternative<engine::Step>(*event)) worker_.on_work();
-      tell_engine(std::move(*event));
-    }
+    worker_watchdog_.on_heard(now);
+    on_event(*std::move(event));
   }
-  if (const auto end = worker_.end()) {
-    const std::string said = std::exchange(worker_failure_, {});
-    if (said.empty()) {
-      tell_engine_down("the worker " + *end, End::died);
-    } else {
-      tell_engine_down(said, End::told);
-    }
+  worker_watchdog_.on_owed(jobs_.size(), now);
+  if (const auto end = worker_.end()) on_end(*end, now);
+}
+
+void ProcessHost::on_event(engine::Event event) {
+  if (auto* failed = std::get_if<engine::Failed>(&event)) {
+    worker_failure_ = std::move(*failed);
+    return worker_.kill({});
+  }
+  if (std::holds_alternative<engine::Alive>(event)) return;
+  jobs_.on_event(event);
+  if (std::holds_alternative<engine::Ready>(event)) {
+    worker_watchdog_.on_ready();
+    fallback_.on_ready();
+  } else if (std::holds_alternative<engine::Step>(event)) {
+    worker_.on_work();
+    fallback_.on_work();
+  }
+  tell_engine(std::move(event));
+}
+
+void ProcessHost::on_end(const Child::End& end, TimePoint now) {
+  using Move = engine::Fallback::Move;
+  const auto said = std::exchange(worker_failure_, std::nullopt);
+  jobs_.clear();
+  worker_watchdog_.on_ended();
+  core::EngineDown down{.model = model_, .cause = said ? said->cause : end.cause};
+  const Move move = fallback_.on_end(down.cause);
+  down.other_settings = move == Move::down;
+  down.rung = fallback_.rung();
+  tell_engine_down(end_of_worker(end, said), said ? End::told : End::died, down);
+  if (move == Move::down) {
+    const LlamaFallback& fallback = options_.fallbacks.at(down.rung - 1);
+    worker_.replace(worker_argv(program_, with(options_, fallback)), now);
+    notices_.push_back(fmt::format("fallback {} of {}, until the server is started again: {}",
+                                   down.rung, fallback_.rungs(), to_text(fallback)));
+  } else if (move == Move::back) {
+    worker_.replace(worker_argv(program_, options_), now);
+    notices_.emplace_back("no fallback helped: it has its own settings again");
   }
 }
 
-void ProcessHost::take_vocabulary_events() {
+void ProcessHost::take_vocabulary_events(TimePoint now) {
   while (const auto message = vocabulary_.next()) {
     auto event = text::decode_vocabulary_event(*message);
     if (!event) {
       vocabulary_.kill("sent a message that cannot be read");
       break;
     }
+    vocabulary_watchdog_.on_heard(now);
     if (auto* failed = std::get_if<text::VocabularyFailed>(&*event)) {
       vocabulary_failure_ = std::move(failed->message);
       vocabulary_.kill({});
       continue;
     }
-    if (std::holds_alternative<text::PrepareReply>(*event)) vocabulary_.on_work();
-    vocabulary_ready_ = vocabulary_ready_ || std::holds_alternative<text::VocabularyReady>(*event);
+    if (std::holds_alternative<text::PrepareReply>(*event)) {
+      vocabulary_.on_work();
+      const std::size_t owed = vocabulary_watchdog_.owed();
+      vocabulary_watchdog_.on_owed(owed - std::min<std::size_t>(owed, 1), now);
+    } else {
+      vocabulary_watchdog_.on_ready();
+      vocabulary_ready_ = true;
+    }
     messages_.emplace_back(core::VocabularyEvent{model_, std::move(*event)});
   }
   if (const auto end = vocabulary_.end()) {
+    vocabulary_watchdog_.on_ended();
     std::string said = std::exchange(vocabulary_failure_, {});
     const End how = said.empty() ? End::died : End::told;
-    if (said.empty()) said = "the vocabulary process " + *end;
+    if (said.empty()) said = "the vocabulary process " + end->text;
     if (!vocabulary_ready_) note_failed_start(said, how, vocabulary_start_deaths_);
     note_restart(said);
     messages_.emplace_back(core::VocabularyDown{model_});
@@ -123,22 +204,44 @@ void ProcessHost::take_vocabulary_events() {
 }
 
 void ProcessHost::on_time(TimePoint now) {
-  worker_.on_time(now);
-  take_events();
-  vocabulary_.on_time(now);
-  take_vocabulary_events();
+  tend(worker_, worker_watchdog_, "step_timeout_ms", now);
+  take_events(now);
+  tend(vocabulary_, vocabulary_watchdog_, "prepare_timeout_ms", now);
+  take_vocabulary_events(now);
+}
+
+// Starts it again when it is time, and kills it when it is stuck at its work for so long as
+// the key `limit` says.
+void ProcessHost::tend(Child& child, engine::Watchdog& watchdog, std::string_view limit,
+                       TimePoint now) {
+  const bool ran = child.running();
+  child.on_time(now);
+  if (!ran && child.running()) watchdog.on_started(now);
+  if (now < watchdog.deadline()) return;
+  const std::string work = watchdog.loading()
+                               ? "while it loaded"
+                               : fmt::format("with work to do (requests: {})", watchdog.owed());
+  child.kill(fmt::format("said nothing for {:.1f} s {}, and was killed ({})",
+                         to_ms(watchdog.limit()) / 1000, work,
+                         watchdog.loading() ? "load_timeout_ms" : limit),
+             engine::EndCause::hung);
+  watchdog.on_ended();  // What is left is its exit.
 }
 
 TimePoint ProcessHost::deadline() const {
-  return std::min(worker_.deadline(), vocabulary_.deadline());
+  return std::min({worker_.deadline(), vocabulary_.deadline(), worker_watchdog_.deadline(),
+                   vocabulary_watchdog_.deadline()});
 }
 
-void ProcessHost::prepare(const text::PrepareRequest& request) {
+void ProcessHost::prepare(const text::PrepareRequest& request, TimePoint now) {
   text::encode(request, vocabulary_.outbox());
+  vocabulary_watchdog_.on_owed(vocabulary_watchdog_.owed() + 1, now);
 }
 
-void ProcessHost::command(engine::Command command, TimePoint) {
+void ProcessHost::command(engine::Command command, TimePoint now) {
   engine::encode(command, worker_.outbox());
+  jobs_.on_command(command);
+  worker_watchdog_.on_owed(jobs_.size(), now);
 }
 
 void ProcessHost::flush() {

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "engine/codec.h"
 #include "io/test_directory.h"
@@ -32,7 +34,7 @@ class FakeProgram {
     text::encode(vocabulary, bytes);
     write("vocabulary", bytes);
     write("deaths", std::to_string(deaths));
-    write("program", "#!/bin/sh\ncd " + path_.string() +
+    write("program", "#!/bin/sh\ncd " + path_.string() + "\necho \"$@\" >> calls-$1" +
                          "\nn=$(cat deaths-$1 2>/dev/null || cat deaths)\n"
                          "[ $n = 0 ] || { echo $((n - 1)) > deaths-$1; kill -KILL $$; }\n"
                          "echo $$ > " +
@@ -44,6 +46,15 @@ class FakeProgram {
   FakeProgram& operator=(const FakeProgram&) = delete;
 
   std::string program() const { return path_ / "program"; }
+  // How it was called, behind the path of the model.
+  std::vector<std::string> calls(const char* command) const {
+    std::vector<std::string> out;
+    std::ifstream file{path_ / (std::string{"calls-"} + command)};
+    for (std::string line; std::getline(file, line);) {
+      out.push_back(line.substr(line.find("model.gguf")));
+    }
+    return out;
+  }
   pid_t pid(const char* command) const {
     pid_t pid = 0;
     std::ifstream{path_ / (std::string{"pid-"} + command)} >> pid;
@@ -89,13 +100,14 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .batch_tokens_max = 5,
            .step_target_ms = 6,
            .draft_tokens_max = 8,
+           .step_max_ms = 60,
            .kv_tokens = 7,
            .kv_type = "q8_0"};
   EXPECT_THAT(worker_argv("p", model),
               ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1",
                           "--parallel", "2", "--threads", "3", "--gpu-layers", "-1",
                           "--batch-tokens", "5", "--step-target-ms", "6", "--speculate-tokens", "8",
-                          "--kv-tokens", "7", "--kv-type", "q8_0"));
+                          "--step-max-ms", "60", "--kv-tokens", "7", "--kv-type", "q8_0"));
   EXPECT_THAT(vocabulary_argv("p", model),
               ElementsAre("p", "vocabulary", "--fd", "3", "--model", "m.gguf"));
 }
@@ -141,6 +153,78 @@ TEST(ProcessHost, AProcessThatAlwaysDiesWhileItStartsEndsTheRun) {
   const auto outcome = run(config_for(fake));
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().detail, testing::HasSubstr("killed by signal 9"));
+}
+
+LlamaModel& llama_of(ServerConfig& config) {
+  return std::get<LlamaModel>(config.models[0].engine);
+}
+
+TEST(ProcessHost, AWorkerThatSaysNothingWhileItLoadsIsStuck) {
+  const FakeProgram fake{engine::Loading{0.5F}, text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config).load_timeout = std::chrono::milliseconds{100};
+  const auto outcome = run(config);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().detail,
+            "the worker said nothing for 0.1 s while it loaded, and was killed (load_timeout_ms)");
+  EXPECT_EQ(fake.calls("worker").size(), Host::kStartDeathsMax);
+}
+
+TEST(ProcessHost, AVocabularyThatSaysNothingToAPromptIsReplaced) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config).prepare_timeout = std::chrono::milliseconds{100};
+  const TestServer server{config};
+  const pid_t before = fake.pid("vocabulary");
+  const auto answer = TestClient{server.port()}.post("/v1/completions", R"({"prompt":"x"})");
+  EXPECT_EQ(answer.error_code(), "engine_failed");
+  while (fake.pid("vocabulary") == before) std::this_thread::yield();
+  server.wait_for_metric("seedance_ready", 1);
+}
+
+TEST(ProcessHost, FallsBackUntilTheChainIsSpent) {
+  const FakeProgram fake{engine::Failed{"no room", engine::EndCause::out_of_memory},
+                         text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config) = {.path = "model.gguf",
+                      .sequences_max = 8,
+                      .gpu_layers = 9,
+                      .fallbacks = {{.gpu_layers = 4}, {.gpu_layers = 0, .sequences_max = 2}}};
+  const auto outcome = run(config);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().detail, testing::StartsWith("no room (out of memory: "));
+  EXPECT_THAT(fake.calls("worker"),
+              ElementsAre("model.gguf --parallel 8 --gpu-layers 9",
+                          "model.gguf --parallel 8 --gpu-layers 4", "model.gguf --parallel 2"));
+}
+
+TEST(ProcessHost, ServesWithTheFallbackThatHolds) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}, 2};  // Two deaths are no accident.
+  ServerConfig config = config_for(fake);
+  llama_of(config).fallbacks = {{.batch_tokens_max = 64}, {.batch_tokens_max = 32}};
+  TestServer server{config};
+  EXPECT_THAT(fake.calls("worker"),
+              ElementsAre("model.gguf", "model.gguf", "model.gguf --batch-tokens 64"));
+  EXPECT_EQ(server.metric("seedance_engine_fallback"), 1);
+  EXPECT_EQ(server.metric("seedance_engine_ends_total{cause=\"killed\"}"), 2);
+  server.server().stop();
+  server.server().stop();
+  EXPECT_TRUE(server.join());
+  EXPECT_THAT(server.notices(),
+              testing::Contains(testing::HasSubstr(
+                  "fallback 1 of 2, until the server is started again: batch_tokens=64")));
+}
+
+TEST(ProcessHost, TellsWhatAWorkerDiedOfAndWhatToDo) {
+  using engine::EndCause;
+  EXPECT_EQ(end_of_worker({EndCause::other, "exited with code 1"}, {}),
+            "the worker exited with code 1");
+  EXPECT_EQ(end_of_worker({EndCause::other, ""}, engine::Failed{"no GGUF", EndCause::refused}),
+            "no GGUF");
+  EXPECT_THAT(end_of_worker({EndCause::killed, "was killed by signal 9 (Killed)"}, {}),
+              testing::HasSubstr("(Killed), by hand or by the kernel for want of memory"));
+  EXPECT_THAT(end_of_worker({EndCause::aborted, "was killed by signal 6 (Aborted)"}, {}),
+              testing::HasSubstr("(Aborted), by llama.cpp or a backend"));
 }
 
 TEST(ProcessHost, NoProcessIsLeftBehind) {

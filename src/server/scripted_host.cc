@@ -28,7 +28,7 @@ TimePoint ScriptedHost::deadline() const {
   return engine_ ? engine_->deadline() : restart_at_;
 }
 
-void ScriptedHost::prepare(const text::PrepareRequest& request) {
+void ScriptedHost::prepare(const text::PrepareRequest& request, TimePoint) {
   messages_.emplace_back(core::VocabularyEvent{model_, vocabulary_.prepare(request)});
 }
 

@@ -18,7 +18,7 @@ class ScriptedHost final : public Host {
   void on_ready(const io::Ready&, TimePoint) override {}
   void on_time(TimePoint now) override;
   TimePoint deadline() const override;
-  void prepare(const text::PrepareRequest& request) override;
+  void prepare(const text::PrepareRequest& request, TimePoint now) override;
   void command(engine::Command command, TimePoint now) override;
   void flush() override {}
 

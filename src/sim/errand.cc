@@ -84,6 +84,7 @@ void Errand::ask(std::string_view name, std::vector<std::string>& messages) {
   json.field("prompt", request.prompt).field("max_tokens", request.tokens_max);
   if (!request.key.empty()) json.field("key", request.key);
   if (request.endless) json.field("ignore_eos", true);
+  if (request.shifts) json.field("overflow", "shift");
   if (request.logprobs) json.field("logprobs", true);
   if (request.cancels) json.field("detach", "cancel");
   json.field("priority", seedance::name(request.priority));

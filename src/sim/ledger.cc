@@ -204,10 +204,7 @@ bool Ledger::check_new(Entry& entry, const stream::StateRecord& record) {
   entry.story = expected_.at(header.stream);
   const Story& story = stories_[entry.story];
   const auto request = core::decode_run_request(as_bytes(header.request));
-  // Who has ended is not run again: its prompt is not kept.
-  if (!request || (!record.ended && request->prompt != story.prompt)) {
-    return wrong(entry.id, "another prompt");
-  }
+  if (!request || request->prompt != story.prompt) return wrong(entry.id, "another prompt");
   if (header.tenant != story.tenant) return wrong(entry.id, "another tenant than who asked");
   if (header.key != story.request.key) return wrong(entry.id, "another key than was asked with");
   entry.key = header.key;
@@ -281,6 +278,9 @@ bool Ledger::check_end(const Entry& entry, const stream::Ended& end) {
                          terminal.reason == stream::FinishReason::length;
   if (by_itself && (entry.tokens.size() != story.total() || terminal.reason != story.ending)) {
     return wrong(entry.id, "not the end of its story");
+  }
+  if (by_itself && terminal.usage.dropped_tokens != story.dropped) {
+    return wrong(entry.id, "another number of dropped tokens");
   }
   return true;
 }

@@ -175,6 +175,11 @@ Request draw_request(Town& town, const Scenario& scenario, std::string_view tena
   if (world.one_in(2)) request.key = fmt::format("key {}", town.stories_told);
   request.priority =
       world.one_of({Priority::realtime, Priority::interactive, Priority::batch, Priority::batch});
+  if (!scenario.tight && world.one_in(4)) {  // Of several contexts, often.
+    request.shifts = true;
+    request.endless = request.endless || world.one_in(2);
+    request.tokens_max *= static_cast<std::uint32_t>(world.between(1, 5));
+  }
   return request;
 }
 

@@ -38,6 +38,7 @@ struct Request {
   std::optional<std::uint32_t> poison = {};  // The engine dies instead of saying this token.
   std::string key = {};                      // Idempotency key.
   Priority priority = Priority::interactive;
+  bool shifts = false;                       // Goes on when its context is full.
 };
 
 // A request and its whole answer, as a lone engine that nothing happens to gives it.
@@ -49,6 +50,7 @@ struct Story {
   std::vector<std::uint32_t> text_ends;  // Behind 0, 1, ... tokens.
   std::string text;
   stream::FinishReason ending = stream::FinishReason::stop;
+  std::uint32_t dropped = 0;  // Tokens that were out of its sight at the end.
   bool cancel_asked = false;  // A client of its tenant has asked to cancel it.
 
   std::size_t total() const { return tokens.size(); }
@@ -76,6 +78,7 @@ class Stories {
   const scripted::Vocabulary& vocabulary() const { return vocabulary_; }
 
  private:
+  class Sight;
   void tell(Story& story) const;
 
   const scripted::Vocabulary& vocabulary_;

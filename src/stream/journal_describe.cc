@@ -28,10 +28,21 @@ std::string describe_one(const EndRecord& record) {
                      describe_end(record.ended));
 }
 
+std::string_view cause_of(const DriveRecord& record) {
+  switch (record.cause) {
+    case DriveRecord::Cause::engine:
+      return "the engine died";
+    case DriveRecord::Cause::server:
+      return "the server started again";
+    case DriveRecord::Cause::context:
+      return "the context was full";
+  }
+  return "unknown";
+}
+
 std::string describe_one(const DriveRecord& record) {
-  return fmt::format(
-      "drive  {} gen {} epoch {}: {}", to_text(record.stream), record.gen.value, record.epoch.value,
-      record.cause == DriveRecord::Cause::server ? "the server started again" : "the engine died");
+  return fmt::format("drive  {} gen {} epoch {}: {}", to_text(record.stream), record.gen.value,
+                     record.epoch.value, cause_of(record));
 }
 
 std::string describe_one(const ForgetRecord& record) {

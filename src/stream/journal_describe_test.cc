@@ -19,6 +19,7 @@ TEST(JournalDescribe, SaysWhatARecordDoes) {
   EXPECT_THAT(describe(make_record(1, 7, 2)), HasSubstr("2 from 7"));
   EXPECT_THAT(describe(make_end_record(1)), HasSubstr("ended: stop"));
   EXPECT_THAT(describe(make_drive(1, 3)), AllOf(HasSubstr("gen 3"), HasSubstr("server")));
+  EXPECT_THAT(describe(make_drive(1, 3, DriveRecord::Cause::context)), HasSubstr("context"));
   EXPECT_THAT(describe(ForgetRecord{stream_id(5)}), HasSubstr(to_text(stream_id(5))));
   EXPECT_THAT(describe(SyncRecord{.at = wall(12)}), HasSubstr("12"));
 }

@@ -134,7 +134,7 @@ class Life {
   }
 
   void drive(StateRecord& state) {
-    const auto cause = static_cast<DriveRecord::Cause>(random_.below(2));
+    const auto cause = static_cast<DriveRecord::Cause>(random_.below(3));
     if (cause == DriveRecord::Cause::server) ++state.server_starts;
     ++state.header.gen.value;
     state.header.epoch.value += static_cast<std::uint32_t>(random_.below(2));

@@ -31,6 +31,7 @@ static_assert(static_cast<int>(FinishReason::cancelled) == 4);
 static_assert(static_cast<int>(FinishReason::error) == 5);
 static_assert(static_cast<int>(DriveRecord::Cause::engine) == 0);
 static_assert(static_cast<int>(DriveRecord::Cause::server) == 1);
+static_assert(static_cast<int>(DriveRecord::Cause::context) == 2);
 
 std::uint64_t sum(const std::vector<std::uint32_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
@@ -121,6 +122,7 @@ void put_ended(RecordWriter& out, const Ended& ended) {
   out.put(terminal.usage.prompt_tokens);
   out.put(terminal.usage.completion_tokens);
   out.put(terminal.usage.cached_tokens);
+  out.put(terminal.usage.dropped_tokens);
   for (const Duration duration : {terminal.timing.queue, terminal.timing.prefill,
                                   terminal.timing.ttft, terminal.timing.decode}) {
     out.put(duration.count());
@@ -136,6 +138,7 @@ void get_ended(BodyReader& in, Ended& ended) {
   in.get(terminal.usage.prompt_tokens);
   in.get(terminal.usage.completion_tokens);
   in.get(terminal.usage.cached_tokens);
+  in.get(terminal.usage.dropped_tokens);
   in.get(terminal.timing.queue);
   in.get(terminal.timing.prefill);
   in.get(terminal.timing.ttft);
@@ -230,7 +233,7 @@ void get_body(BodyReader& in, DriveRecord& record) {
   in.get(record.stream);
   in.get(record.gen.value);
   in.get(record.epoch.value);
-  record.cause = in.get_below<DriveRecord::Cause>(2);
+  record.cause = in.get_below<DriveRecord::Cause>(3);
 }
 
 void put_body(RecordWriter& out, const ForgetRecord& record) {

@@ -89,8 +89,9 @@ struct EndRecord {
 // From here on only `gen` may append, to the log's incarnation `epoch`.
 struct DriveRecord {
   enum class Cause : std::uint8_t {
-    engine,  // Its engine died.
-    server,  // The server started again.
+    engine,   // Its engine died.
+    server,   // The server started again.
+    context,  // Its context was full: the oldest part of prompt and answer was dropped.
   };
   StreamId stream;
   Generation gen;

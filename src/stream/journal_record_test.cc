@@ -23,6 +23,7 @@ std::vector<JournalRecord> all_records() {
           make_end_record(1, FinishReason::error, 4),
           make_drive(1, 2),
           make_drive(1, 7, DriveRecord::Cause::engine, 3),
+          make_drive(1, 8, DriveRecord::Cause::context),
           ForgetRecord{stream_id(1)},
           SyncRecord{.boot = kBoot, .at = wall(-5)}};
 }
@@ -164,7 +165,7 @@ TEST(JournalRecord, ChecksEveryField) {
   EXPECT_EQ(code_of(framed(3, failed)), Errc::corrupt);
 
   const std::string drive = encoded(make_drive(1, 1)).substr(kRecordHeaderBytes);
-  EXPECT_EQ(code_of(framed(4, with(drive, drive.size() - 1, 2))), Errc::corrupt);
+  EXPECT_EQ(code_of(framed(4, with(drive, drive.size() - 1, 3))), Errc::corrupt);
 
   const std::string state = encoded(make_state(2, 3)).substr(kRecordHeaderBytes);
   constexpr std::size_t kFlags = 40;

@@ -45,6 +45,8 @@ struct Usage {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t completion_tokens = 0;  // The length of the log.
   std::uint32_t cached_tokens = 0;      // Of the prompt: the engine had them computed before.
+  // Left out of the prompt before it was counted, or of prompt and answer while it went on.
+  std::uint32_t dropped_tokens = 0;
 
   friend bool operator==(const Usage&, const Usage&) = default;
 };

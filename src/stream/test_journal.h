@@ -67,15 +67,17 @@ inline TokensRecord make_record(std::uint64_t number, std::uint64_t from, std::u
 }
 
 inline Ended make_end(FinishReason reason, std::uint32_t tokens = 0) {
-  Ended ended{
-      .terminal = {.reason = reason,
-                   .usage = {.prompt_tokens = 5, .completion_tokens = tokens, .cached_tokens = 3},
-                   .timing = {.queue = Duration{1},
-                              .prefill = Duration{2},
-                              .ttft = Duration{3},
-                              .decode = Duration{-4}},
-                   .sha256 = {7, 8}},
-      .at = wall(99)};
+  Ended ended{.terminal = {.reason = reason,
+                           .usage = {.prompt_tokens = 5,
+                                     .completion_tokens = tokens,
+                                     .cached_tokens = 3,
+                                     .dropped_tokens = 2},
+                           .timing = {.queue = Duration{1},
+                                      .prefill = Duration{2},
+                                      .ttft = Duration{3},
+                                      .decode = Duration{-4}},
+                           .sha256 = {7, 8}},
+              .at = wall(99)};
   if (reason == FinishReason::error) {
     ended.terminal.problem = Problem{.code = ErrorCode::engine_failed,
                                      .message = "the engine died",

@@ -73,12 +73,18 @@ void put_prompt(MessageWriter& out, const PreparedPrompt& prompt) {
   put_tokens(out, prompt.tokens);
   out.put(static_cast<std::uint32_t>(prompt.stop.size()));
   for (const std::string& stop : prompt.stop) out.put(stop);
+  out.put(prompt.dropped.messages);
+  out.put(prompt.dropped.tokens);
+  out.put(prompt.keep);
 }
 
 PreparedPrompt get_prompt(FieldReader& in) {
   PreparedPrompt prompt{.tokens = get_tokens(in)};
   prompt.stop.resize(in.get_count(kTextBytesMin));
   for (std::string& stop : prompt.stop) stop = in.get_text();
+  prompt.dropped.messages = in.get<std::uint32_t>();
+  prompt.dropped.tokens = in.get<std::uint32_t>();
+  prompt.keep = in.get<std::uint32_t>();
   return prompt;
 }
 
@@ -164,6 +170,9 @@ void encode(const PrepareRequest& request, std::string& out) {
   put_enum(writer, Kind::prepare);
   writer.put(request.ticket);
   std::visit(InputWriter{writer}, request.input);
+  put_enum(writer, request.overflow);
+  writer.put(request.tokens_max);
+  writer.put(static_cast<std::uint8_t>(request.continues));
 }
 
 void encode(const VocabularyEvent& event, std::string& out) {
@@ -176,8 +185,13 @@ Result<PrepareRequest> decode_prepare_request(Bytes body) {
   if (get_enum<Kind>(in) != Kind::prepare) return fail(Errc::corrupt, "not a prepare request");
   const auto ticket = in.get<std::uint64_t>();
   auto input = get_input(in);
-  if (!input || !in.at_end()) return fail(Errc::corrupt, "a broken prepare request");
-  return PrepareRequest{ticket, *std::move(input)};
+  const auto overflow = get_enum<Overflow>(in);
+  const auto tokens_max = in.get<std::uint32_t>();
+  const bool continues = in.get_flag();
+  if (!input || overflow > Overflow::shift || !in.at_end()) {
+    return fail(Errc::corrupt, "a broken prepare request");
+  }
+  return PrepareRequest{ticket, *std::move(input), overflow, tokens_max, continues};
 }
 
 Result<VocabularyEvent> decode_vocabulary_event(Bytes body) {

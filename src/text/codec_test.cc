@@ -13,7 +13,11 @@ std::vector<PrepareRequest> requests() {
   return {
       {.ticket = 1, .input = "Once upon a time"},
       {.ticket = std::uint64_t{1} << 63, .input = std::vector<TokenId>{{0}, {-1}, {70000}}},
-      {.ticket = 3, .input = std::vector<ChatMessage>{{"system", ""}, {"user", "h\xC3\xA9"}}},
+      {.ticket = 3,
+       .input = std::vector<ChatMessage>{{"system", ""}, {"user", "h\xC3\xA9"}},
+       .overflow = Overflow::truncate_middle,
+       .tokens_max = 300},
+      {.ticket = 4, .input = "more", .overflow = Overflow::shift, .continues = true},
       {.ticket = 0, .input = ""},
   };
 }
@@ -34,7 +38,11 @@ std::vector<VocabularyEvent> events() {
   return {
       ready,
       VocabularyFailed{"no vocabulary"},
-      PrepareReply{.ticket = 7, .outcome = PreparedPrompt{.tokens = {{1}, {2}}, .stop = {"</s>"}}},
+      PrepareReply{.ticket = 7,
+                   .outcome = PreparedPrompt{.tokens = {{1}, {2}},
+                                             .stop = {"</s>"},
+                                             .dropped = {.messages = 2, .tokens = 9},
+                                             .keep = 1}},
       PrepareReply{.ticket = 8, .outcome = problem},
   };
 }

@@ -25,23 +25,47 @@ using PromptInput = std::variant<std::string,           // Plain text.
                                  std::vector<TokenId>,  // Tokens, checked against the vocabulary.
                                  std::vector<ChatMessage>>;  // Messages, through the chat template.
 
+// What becomes of a prompt that its context has no room for, and of an answer that fills it.
+enum class Overflow : std::uint8_t {
+  error,            // The prompt is refused, the answer ends.
+  truncate_middle,  // The middle of the prompt is left out, the answer ends.
+  shift,            // The oldest part is left out, of the prompt and of what the answer sees.
+};
+
 struct PrepareRequest {
   std::uint64_t ticket = 0;  // Comes back in the answer.
   PromptInput input;
+  Overflow overflow = Overflow::error;
+  std::uint32_t tokens_max = 0;  // Of messages whose middle may be left out.
+  // The input is what is said next to a conversation whose tokens the core has: only the tokens
+  // behind its last answer are wanted.
+  bool continues = false;
 
   friend bool operator==(const PrepareRequest&, const PrepareRequest&) = default;
+};
+
+// What was left out of a prompt.
+struct Dropped {
+  std::uint32_t messages = 0;
+  std::uint32_t tokens = 0;
+
+  friend bool operator==(const Dropped&, const Dropped&) = default;
 };
 
 struct PreparedPrompt {
   std::vector<TokenId> tokens;
   std::vector<std::string> stop = {};  // Stop strings that the template asks for.
+  Dropped dropped = {};
+  std::uint32_t keep = 0;  // Overflow::shift: so many of the first tokens say what the model is.
 
   friend bool operator==(const PreparedPrompt&, const PreparedPrompt&) = default;
 };
 
+using PrepareOutcome = std::variant<PreparedPrompt, Problem>;
+
 struct PrepareReply {
   std::uint64_t ticket = 0;
-  std::variant<PreparedPrompt, Problem> outcome;
+  PrepareOutcome outcome;
 
   friend bool operator==(const PrepareReply&, const PrepareReply&) = default;
 };

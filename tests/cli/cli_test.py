@@ -164,7 +164,7 @@ class Init(Directory):
         self.assertEqual(mode, 0o600)
         with open(self.path("seedance.yaml")) as file:
             text = file.read()
-        for key in ("model_path: \"nowhere.gguf\"", "max_concurrent_streams: 64",
+        for key in ("model_path: \"nowhere.gguf\"", "max_concurrent_streams: 0",
                     "websocket_port: 8080", "enable_streaming: true", "buffer_timeout_ms: 0"):
             self.assertIn(f"\n{key}\n", text)
         # It gets as far as the model.
