@@ -183,6 +183,7 @@ void set_stream_limits(const config::Settings& settings, server::ServerConfig& o
                               : static_cast<std::uint32_t>(settings.max_preparing_streams);
   out.core.prepare_bytes_max = static_cast<std::uint64_t>(settings.max_preparing_bytes);
   out.core.shift_tokens_max = static_cast<std::uint32_t>(settings.max_shift_tokens);
+  out.core.format_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_bytes);
   out.core.share_prefixes = settings.share_prefixes;
   out.core.streams_per_tenant_max = static_cast<std::uint32_t>(settings.max_streams_per_tenant);
 }

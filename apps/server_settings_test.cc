@@ -105,6 +105,7 @@ TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
   settings.max_queued_streams = 70;
   settings.max_preparing_bytes = 7100;
   settings.max_shift_tokens = 72;
+  settings.max_grammar_bytes = 7200;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   EXPECT_EQ(config->limits.streams_per_connection_max, 50U);
@@ -116,6 +117,7 @@ TEST(ServerSettings, CarryTheLimitsOnStreamsOver) {
   EXPECT_EQ(config->core.prepares_max, 70U);
   EXPECT_EQ(config->core.prepare_bytes_max, 7100U);
   EXPECT_EQ(config->core.shift_tokens_max, 72U);
+  EXPECT_EQ(config->core.format_bytes_max, 7200U);
   settings.max_preparing_streams = 71;
   EXPECT_EQ(server_config(settings)->core.prepares_max, 71U);
 }
@@ -206,6 +208,7 @@ TEST(ServerSettings, AgreeWithTheServersOwnDefaults) {
   EXPECT_EQ(config->core.streams_per_tenant_max, defaults.core.streams_per_tenant_max);
   EXPECT_EQ(config->core.prepares_max, defaults.core.prepares_max);
   EXPECT_EQ(config->core.prepare_bytes_max, defaults.core.prepare_bytes_max);
+  EXPECT_EQ(config->core.format_bytes_max, defaults.core.format_bytes_max);
   EXPECT_EQ(config->tickets.tickets_max, defaults.tickets.tickets_max);
   EXPECT_EQ(config->tickets.tenant_max, defaults.tickets.tenant_max);
   EXPECT_EQ(config->limits.websocket.message_bytes_max,

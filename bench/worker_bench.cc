@@ -2,7 +2,7 @@
 //
 //   worker_bench MODEL [--threads N] [--batch N] [--rounds N] [--vary]
 //                [--temperature X] [--top-k N] [--top-p X] [--draft N] [--words N]
-//                [--output N] [--cpu] [SEQUENCES...]
+//                [--output N] [--grammar GBNF] [--cpu] [SEQUENCES...]
 //
 // Starts a worker, gives it so many jobs (greedy by default) of 32 prompt tokens and 64 output
 // tokens at once, and divides the output tokens by the time until the last one.
@@ -81,6 +81,8 @@ Arguments parse(std::span<char*> words) {
       result.sampling.top_k = number();
     } else if (word == "--top-p") {
       result.sampling.top_p = std::strtof(value(), nullptr);
+    } else if (word == "--grammar") {
+      result.sampling.grammar = value();
     } else if (result.worker.model_path.empty()) {
       result.worker.model_path = word;
     } else {

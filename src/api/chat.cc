@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "api/answer_format.h"
 #include "wire/json.h"
 
 namespace seedance::api {
@@ -28,6 +29,7 @@ constexpr std::array kFields{
     FieldRule{.name = "stop"},
     FieldRule{.name = "stream"},
     FieldRule{.name = "stream_options"},
+    FieldRule{.name = "response_format"},
     // Extensions.
     FieldRule{.name = "top_k"},
     FieldRule{.name = "min_p"},
@@ -38,6 +40,7 @@ constexpr std::array kFields{
     FieldRule{.name = "deadline_ms"},
     FieldRule{.name = "overflow"},
     FieldRule{.name = "parent"},
+    FieldRule{.name = "grammar"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{
         .name = "safety_identifier", .use = FieldUse::ignored, .reason = "a label of the caller's"},
@@ -61,10 +64,6 @@ constexpr std::array kFields{
               .use = FieldUse::fixed,
               .values = R"(["auto","default"])",
               .reason = "must be \"auto\" or \"default\": there are no other tiers"},
-    FieldRule{.name = "response_format",
-              .use = FieldUse::fixed,
-              .values = R"([{"type":"text"}])",
-              .reason = "must be {\"type\":\"text\"}: other formats are not supported yet"},
     FieldRule{.name = "modalities",
               .use = FieldUse::fixed,
               .values = R"([["text"]])",
@@ -164,6 +163,7 @@ Parsed<ChatRequest> parse_chat(std::string_view body) {
   read_parent(fields, chat.request);
   read_text_options(fields, chat.request.text);
   read_urgency(fields, chat.request);
+  read_response_format(fields, chat.request);
   const StreamOptions options = read_stream_options(fields);
   chat.options = {.stream = options.stream,
                   .include_usage = options.include_usage,

@@ -7,6 +7,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
+#include "api/answer_format.h"
 #include "base/unicode.h"
 #include "wire/json.h"
 
@@ -39,6 +40,8 @@ constexpr std::array kFields{
     FieldRule{.name = "deadline_ms"},
     FieldRule{.name = "overflow"},
     FieldRule{.name = "parent"},
+    FieldRule{.name = "grammar"},
+    FieldRule{.name = "response_format"},
     FieldRule{.name = "user", .use = FieldUse::ignored, .reason = "a label of the caller's"},
     FieldRule{.name = "n",
               .use = FieldUse::fixed,
@@ -144,6 +147,7 @@ Parsed<CompletionRequest> parse_completion(std::string_view body) {
   read_parent(fields, request);
   read_text_options(fields, request.text);
   read_urgency(fields, request);
+  read_response_format(fields, request);
   if (const auto top = fields.integer("logprobs", 0, kCompletionLogprobsMax)) {
     request.sampling.logprobs = true;
     request.sampling.top_logprobs = static_cast<std::uint32_t>(*top);

@@ -105,6 +105,10 @@ stream::Sha256 digest_of(const core::GenerateRequest& request) {
     out.put(request.parent->high);
     out.put(request.parent->low);
   }
+  if (request.format.kind != text::AnswerFormat::Kind::any) {
+    out.put(static_cast<std::uint8_t>(request.format.kind));
+    out.put(std::string_view{request.format.text});
+  }
   return out.hash();
 }
 

@@ -56,6 +56,9 @@ TEST(Digest, ChangesWithEverythingThatDecidesTheAnswer) {
       [](auto& r) { r.overflow = text::Overflow::shift; },
       [](auto& r) { r.parent = StreamId{1, 2}; },
       [](auto& r) { r.parent = StreamId{2, 1}; },
+      [](auto& r) { r.format.kind = text::AnswerFormat::Kind::grammar; },
+      [](auto& r) { r.format = {text::AnswerFormat::Kind::grammar, "{}", "grammar"}; },
+      [](auto& r) { r.format = {text::AnswerFormat::Kind::json_schema, "{}", "json_schema"}; },
   };
   std::vector<stream::Sha256> digests{digest_of(request())};
   for (const Change& change : changes) {

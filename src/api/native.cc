@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "api/answer_format.h"
+
 namespace seedance::api {
 namespace {
 
@@ -47,6 +49,8 @@ constexpr std::array kInferFields{
     FieldRule{.name = "parent"},
     FieldRule{.name = "grammar", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "json_schema", .use = FieldUse::fixed, .reason = kLater},
+    FieldRule{.name = "grammar"},
+    FieldRule{.name = "json_schema"},
     FieldRule{.name = "session", .use = FieldUse::fixed, .reason = kLater},
     FieldRule{.name = "input", .use = FieldUse::fixed, .reason = kLater},
 };
@@ -158,6 +162,7 @@ InferRequest read_infer(Fields& fields, std::string_view id, Subprotocol subprot
   read_urgency(fields, request);
   read_overflow(fields, request);
   read_parent(fields, request);
+  read_format(fields, request);
   read_merge(fields, infer.options);
   if (const auto max = fields.integer("max_tokens", 1, kTokensMax)) {
     request.max_tokens = static_cast<std::uint32_t>(*max);

@@ -152,7 +152,7 @@ TEST(ParseInfer, RefusesWhatIsNotSupportedByName) {
     EXPECT_THAT(no.problem.message, HasSubstr(fmt::format("\"{}\" is not supported", rule.name)));
     ++refused;
   }
-  EXPECT_EQ(refused, 4);  // grammar json_schema session input
+  EXPECT_EQ(refused, 2);  // session input
   const NativeRefusal unknown = refusal(infer_json(R"("temprature":1)"));
   EXPECT_EQ(unknown.problem.param, "temprature");
   EXPECT_EQ(unknown.problem.message, "\"temprature\" is unknown.");

@@ -83,6 +83,7 @@ struct Settings {
   std::int64_t max_queued_streams = 1024;
   std::int64_t max_preparing_streams = 0;
   std::int64_t max_preparing_bytes = 64 << 20;
+  std::int64_t max_grammar_bytes = 64 << 10;
   std::int64_t queue_timeout_ms = 60'000;
   std::int64_t priority_ageing_ms = 10'000;
   std::int64_t detach_ttl_ms = 300'000;

@@ -18,6 +18,15 @@ Problem too_many(std::string_view what, std::uint32_t count, std::uint32_t max) 
           .retry_after_ms = kRetryAfterMs};
 }
 
+Problem too_long_a_format(const text::AnswerFormat& format, std::uint64_t max) {
+  return {.code = ErrorCode::invalid_request,
+          .message = fmt::format("\"{}\" has {} bytes, at most {} are taken", format.param,
+                                 format.text.size(), max),
+          .param = format.param,
+          .numbers = {{"bytes", static_cast<std::int64_t>(format.text.size())},
+                      {"bytes_max", static_cast<std::int64_t>(max)}}};
+}
+
 Problem vocabulary_died() {
   return {.code = ErrorCode::engine_failed,
           .message = "the prompt could not be prepared: its process died; try again",
@@ -127,6 +136,9 @@ std::optional<Problem> Core::why_not(const Submit& submit, const Model* model) c
                                           vocabulary, model->full_name),
                    .param = "logit_bias"};
   }
+  if (submit.request.format.text.size() > limits_.format_bytes_max) {
+    return too_long_a_format(submit.request.format, limits_.format_bytes_max);
+  }
   if (auto problem = why_full(*model)) return problem;
   return why_not_prepared(*model, input_bytes_of(submit.request));
 }
@@ -208,6 +220,7 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
   if (stream == nullptr || stream->state != State::preparing) return;  // Given up meanwhile.
   SEEDANCE_CHECK(stream->model->index == index, "tickets are unique over all models");
   stream->request.input = {};
+  stream->request.format = {};
   if (auto* problem = std::get_if<Problem>(&reply.outcome)) {
     return refuse(*stream, std::move(*problem));
   }
@@ -250,8 +263,8 @@ std::optional<Problem> Core::why_too_long(const Model& model, std::size_t prompt
 
 // What its state has for those alone who run it. Its prompt is there for who continues it.
 std::uint64_t Core::run_bytes_of(const Stream& stream) {
-  const auto& bias = stream.request.sampling.logit_bias;
-  return (sizeof(TokenId) + sizeof(float)) * bias.size();
+  const engine::Sampling& sampling = stream.request.sampling;
+  return sampling.grammar.size() + (sizeof(TokenId) + sizeof(float)) * sampling.logit_bias.size();
 }
 
 std::uint64_t Core::bytes_without_tokens(const Stream& stream) {
@@ -351,6 +364,7 @@ void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) const {
                                  : stream.model->capacity->context_tokens - stream.prompt_tokens;
   stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
   std::ranges::move(prompt.stop, std::back_inserter(stream.request.text.stop));
+  stream.request.sampling.grammar = std::move(prompt.grammar);
   stream.bytes = bytes_of(stream);
 }
 

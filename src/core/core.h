@@ -43,6 +43,7 @@ struct Limits {
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
   std::uint32_t shift_tokens_max = 8192;  // Of an answer that may go on behind its context.
+  std::uint64_t format_bytes_max = std::uint64_t{64} << 10;  // Of a grammar or schema.
 };
 
 // A stream that is redriven this often by server starts without a new token, or that

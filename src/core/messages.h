@@ -79,6 +79,7 @@ struct GenerateRequest {
   Priority priority = Priority::interactive;
   text::Overflow overflow = text::Overflow::error;
   std::optional<StreamId> parent = {};  // The stream that it continues.
+  text::AnswerFormat format = {};
 };
 
 // What its prompt, and the whole of it, take of memory, about.

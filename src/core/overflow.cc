@@ -23,7 +23,8 @@ text::PrepareRequest Core::prepare_request(const Stream& stream) {
           .input = stream.request.input,
           .overflow = stream.request.overflow,
           .tokens_max = prompt_room(stream),
-          .continues = stream.request.parent.has_value()};
+          .continues = stream.request.parent.has_value(),
+          .format = stream.request.format};
 }
 
 std::optional<Problem> Core::why_no_parent(const Submit& submit, const Model& model) {

@@ -295,6 +295,7 @@ void Core::keep(Stream& stream, TimePoint until) {
   set_alarm(stream, until);
   if (journal_) journal_->shrink(stream.id, run_bytes_of(stream));
   stream.request.sampling.logit_bias = {};
+  std::string{}.swap(stream.request.sampling.grammar);
   stream.detokenizer.reset();
 }
 

@@ -9,11 +9,11 @@ namespace seedance::core {
 
 std::uint64_t input_bytes_of(const GenerateRequest& request) {
   const text::PromptInput& input = request.input;
-  if (const auto* text = std::get_if<std::string>(&input)) return text->size();
+  std::uint64_t bytes = request.format.text.size();
+  if (const auto* text = std::get_if<std::string>(&input)) return bytes + text->size();
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&input)) {
-    return tokens->size() * sizeof(TokenId);
+    return bytes + tokens->size() * sizeof(TokenId);
   }
-  std::uint64_t bytes = 0;
   for (const auto& message : std::get<std::vector<text::ChatMessage>>(input)) {
     bytes += sizeof(message) + message.role.size() + message.content.size();
   }

@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
 // A stream is copied forward as one record, and a record has an end.
 TEST(Journalled, RefusesWhatCanNeverBeWritten) {
   constexpr std::uint32_t kContextTokens = 16'777'216;
-  constexpr engine::Sampling kScored{.logprobs = true, .top_logprobs = 20};
+  const engine::Sampling kScored{.logprobs = true, .top_logprobs = 20};
   Harness h{Disk{}, Writing::at_once, {}, {.bytes_max = std::uint64_t{1} << 40}};
   h.start(8, kContextTokens);
   h.submit({.sampling = kScored});

@@ -8,7 +8,10 @@ namespace {
 RunRequest full() {
   return {.prompt = {{1}, {2}, {300}},
           .tokens_max = 77,
-          .sampling = {.temperature = 0.5F, .seed = 9, .logit_bias = {{{4}, 1.5F}}},
+          .sampling = {.temperature = 0.5F,
+                       .seed = 9,
+                       .logit_bias = {{{4}, 1.5F}},
+                       .grammar = "root ::= ."},
           .text = {.boundary = text::Boundary::grapheme, .stop = {"a", "\n\n"}},
           .detach = Detach::keep,
           .surface = Surface::completions,

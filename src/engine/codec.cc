@@ -34,6 +34,7 @@ void put_sampling(MessageWriter& out, const Sampling& sampling) {
   out.put(static_cast<std::uint8_t>(sampling.logprobs));
   out.put(sampling.top_logprobs);
   out.put(static_cast<std::uint8_t>(sampling.ignore_eos));
+  out.put(sampling.grammar);
 }
 
 Sampling get_sampling(FieldReader& in) {
@@ -55,6 +56,7 @@ Sampling get_sampling(FieldReader& in) {
   sampling.logprobs = in.get_flag();
   sampling.top_logprobs = in.get<std::uint32_t>();
   sampling.ignore_eos = in.get_flag();
+  sampling.grammar = in.get_text();
   return sampling;
 }
 

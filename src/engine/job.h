@@ -42,6 +42,8 @@ struct Sampling {
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;  // At most kTopLogprobsMax.
   bool ignore_eos = false;         // Never ends by itself: an end token is never chosen.
+  // GBNF that the generated text must follow; empty = none. It was parsed before (text::Grammar).
+  std::string grammar = {};
 
   friend bool operator==(const Sampling&, const Sampling&) = default;
 };

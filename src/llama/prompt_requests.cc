@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "llama/answer_grammar.h"
 #include "llama/vocabulary.h"
 #include "text/overflow.h"
 
@@ -35,6 +36,16 @@ std::optional<std::vector<TokenId>> rest_of(const std::vector<TokenId>& whole,
 }  // namespace
 
 Vocabulary::Outcome Vocabulary::prepare(const text::PrepareRequest& request) const {
+  auto grammar = answer_grammar(request.format);
+  if (auto* problem = std::get_if<Problem>(&grammar)) return *std::move(problem);
+  auto outcome = fitted(request);
+  if (auto* prompt = std::get_if<text::PreparedPrompt>(&outcome)) {
+    prompt->grammar = std::get<std::string>(std::move(grammar));
+  }
+  return outcome;
+}
+
+Vocabulary::Outcome Vocabulary::fitted(const text::PrepareRequest& request) const {
   const auto* messages = std::get_if<Chat>(&request.input);
   const auto* text = std::get_if<std::string>(&request.input);
   try {

@@ -8,6 +8,7 @@
 
 #include "engine/sequence.h"
 #include "llama/failure.h"
+#include "llama/pieces.h"
 
 namespace seedance::llama {
 namespace {
@@ -63,13 +64,19 @@ void Runner::on(engine::Job job) {
     events_.emplace_back(engine::JobFailed{job.id, job.gen, *std::move(problem)});
     return;
   }
+  auto constraint = constraint_of(job);
+  if (!constraint) {
+    events_.emplace_back(engine::JobFailed{
+        job.id, job.gen, {.code = ErrorCode::engine_failed, .message = constraint.error().detail}});
+    return;
+  }
   const sched::JobKey key = key_of(job.id, job.gen);
   const std::size_t prompt_tokens = job.prompt.size();
   std::vector<TokenId> tokens = engine::sequence_of(job);
   const auto [at, added] = jobs_.try_emplace(
-      key,
-      Running{.tokens_max = prompt_tokens + job.tokens_max - job.dropped,
-              .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens()}});
+      key, Running{.tokens_max = prompt_tokens + job.tokens_max - job.dropped,
+                   .sampler = Sampler{std::move(job.sampling), prompt_tokens, model_.end_tokens(),
+                                      *std::move(constraint)}});
   if (added && job.dropped > 0) {
     at->second.sampler.go_on_behind_cut(job.dropped, job.committed, tokens.size());
   }
@@ -111,6 +118,22 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
                              tokens, model_.context_tokens()),
       .numbers = {{"prompt_tokens", static_cast<std::int64_t>(tokens)},
                   {"context_tokens", static_cast<std::int64_t>(model_.context_tokens())}}};
+}
+
+// Behind the committed tokens. The grammar was parsed before, by who checked the request.
+Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine::Job& job) {
+  if (job.sampling.grammar.empty()) return std::nullopt;
+  auto grammar = text::Grammar::parse(job.sampling.grammar);
+  if (!grammar) return fail(Errc::invalid, "The grammar is none: " + grammar.error().detail);
+  if (!pieces_)
+    pieces_.emplace(read_pieces(llama_model_get_vocab(llama_get_model(model_.context()))));
+  text::TokenConstraint constraint{*std::move(grammar), *pieces_};
+  for (const TokenId token : job.committed) {
+    if (!constraint.accept(token)) {
+      return fail(Errc::invalid, "The tokens so far do not keep to the grammar.");
+    }
+  }
+  return constraint;
 }
 
 Result<std::vector<engine::Event>> Runner::step() {
@@ -201,6 +224,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
 
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
+  const auto before = static_cast<std::ptrdiff_t>(events_.size());
   engine::Step step;
   std::int32_t row = 0;
   // A copy: what ends or goes on changes the plan.
@@ -217,7 +241,7 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;
   step.accepted = accepted;
-  events_.emplace_back(std::move(step));
+  events_.insert(events_.begin() + before, std::move(step));  // A job's tokens, then its failure.
 }
 
 // The token that follows a row. Whether the next row is what follows that.
@@ -227,7 +251,9 @@ bool Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& ste
   auto choice =
       running.sampler.choose({logits, model_.vocabulary_size()}, planner_.tokens(part.slot));
   if (!choice) {
-    fail_job(part.job, "The model gave no finite logit for the next token.");
+    const bool grammar = choice.error().code == Errc::invalid;
+    fail_job(part.job, fmt::format("The answer cannot go on: {}.", choice.error().detail),
+             grammar ? ErrorCode::invalid_request : ErrorCode::engine_failed);
     return false;
   }
   const bool guessed = planner_.on_token(part.slot, choice->token);
@@ -274,11 +300,9 @@ void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& me
   }
 }
 
-void Runner::fail_job(sched::JobKey key, const std::string& message) {
-  events_.emplace_back(
-      engine::JobFailed{.job = {key.id},
-                        .gen = key.gen,
-                        .problem = {.code = ErrorCode::engine_failed, .message = message}});
+void Runner::fail_job(sched::JobKey key, const std::string& message, ErrorCode code) {
+  events_.emplace_back(engine::JobFailed{
+      .job = {key.id}, .gen = key.gen, .problem = {.code = code, .message = message}});
   planner_.on_failed(key);
   jobs_.erase(key);
 }

@@ -15,6 +15,7 @@
 #include "llama/model.h"
 #include "llama/sampler.h"
 #include "sched/batch_planner.h"
+#include "text/token_constraint.h"
 
 namespace seedance::llama {
 
@@ -46,6 +47,7 @@ class Runner {
   void on(engine::Job job);
   void on(engine::Cancel cancel);
   std::optional<Problem> refusal(const engine::Job& job) const;
+  Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
   void start(std::span<const sched::Part> parts);
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
@@ -55,7 +57,8 @@ class Runner {
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
-  void fail_job(sched::JobKey key, const std::string& message);
+  void fail_job(sched::JobKey key, const std::string& message,
+                ErrorCode code = ErrorCode::engine_failed);
 
   Model& model_;
   KvMemory memory_;
@@ -63,6 +66,7 @@ class Runner {
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
   Fault fault_;
+  std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 
   // The batch, in llama.cpp's form.
   std::vector<llama_token> tokens_;

@@ -138,6 +138,20 @@ TEST(RunnerDraft, ASeedDrawsTheSame) {
   EXPECT_GT(ahead.accepted, 0);
 }
 
+// Its automaton sees each token once, whether or not it was guessed.
+TEST(RunnerDraft, KeepsToAGrammar) {
+  Machine plain{0};
+  Machine ahead{kDrafts};
+  for (std::uint64_t id = 0; id < 6; ++id) {
+    Job job = greedy_job(id, random_prompt(id, 9), 80);
+    job.sampling.grammar = "root ::= \"ab\"*";
+    const auto tokens = ahead.run_alone(job).tokens;
+    EXPECT_EQ(tokens.size(), 80);
+    EXPECT_EQ(tokens, plain.run_alone(job).tokens);
+  }
+  EXPECT_GT(ahead.accepted, 0);
+}
+
 // An end token may be among those guessed: nothing comes behind it.
 TEST(RunnerDraft, EndsWithTheEndToken) {
   Machine machine{kDrafts};

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "base/random.h"
 #include "engine/sequence.h"
+#include "llama/pieces.h"
 #include "llama/test_model.h"
 
 namespace seedance::llama {
@@ -118,6 +120,61 @@ TEST_F(RunnerTest, EndsWithTheEndToken) {
   const Outcome outcome = run_alone(job);
   EXPECT_EQ(outcome.tokens, (std::vector{end}));
   EXPECT_EQ(outcome.end, JobEnd::stop);
+}
+
+std::string text_of(const Model& model, std::span<const TokenId> tokens) {
+  const auto pieces = read_pieces(llama_model_get_vocab(llama_get_model(model.context())));
+  std::string text;
+  for (const TokenId token : tokens) text += pieces.visible(token);
+  return text;
+}
+
+TEST_F(RunnerTest, KeepsToAGrammarAndStopsAtItsEnd) {
+  load();
+  Job job = greedy_job(1, random_prompt(1, 9), 100);
+  job.sampling.ignore_eos = false;
+  job.sampling.grammar = R"(root ::= "[" ("12" | "345")  ("," ("12" | "345")){3,9} "]")";
+  const Outcome greedy = run_alone(job);
+  EXPECT_THAT(text_of(*model_, greedy.tokens),
+              testing::MatchesRegex(R"(\[(12|345)(,(12|345)){3,9}\])"));
+  EXPECT_EQ(greedy.end, JobEnd::stop);
+  EXPECT_TRUE(model_->ends(greedy.tokens.back()));
+
+  job.sampling.temperature = 1;
+  job.sampling.seed = 3;
+  job.id = {2};
+  const Outcome drawn = run_alone(job);
+  EXPECT_EQ(drawn.end, JobEnd::stop);
+  job.id = {3};
+  job.committed.assign(drawn.tokens.begin(), drawn.tokens.begin() + 5);
+  const Outcome continued = run_alone(job);
+  EXPECT_TRUE(std::ranges::equal(continued.tokens, std::span{drawn.tokens}.subspan(5)));
+}
+
+TEST_F(RunnerTest, FailsOnlyTheJobWhoseGrammarLeadsNowhere) {
+  load();
+  Job job = greedy_job(1, random_prompt(1, 9), 20);
+  job.sampling.ignore_eos = false;
+  job.sampling.grammar = "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"b\" | \"c\"";
+  job.tokens_max = 400;
+  start(greedy_job(2, random_prompt(2, 9), 30));
+  job.sampling.logit_bias = {};
+  start(job);
+  run();
+  EXPECT_EQ(outcome(2).tokens.size(), 30);
+  EXPECT_TRUE(outcome(1).over());
+
+  job.id = {3};
+  job.sampling.grammar = "root ::= \"a\"";
+  job.committed = {random_prompt(1, 1)};
+  const Outcome other = run_alone(job);
+  ASSERT_TRUE(other.problem);
+  EXPECT_EQ(other.problem->code, ErrorCode::engine_failed);
+  EXPECT_THAT(other.problem->message, HasSubstr("do not keep to the grammar"));
+  job.id = {4};
+  job.committed = {};
+  job.sampling.grammar = "root";
+  EXPECT_THAT(run_alone(job).problem->message, HasSubstr("The grammar is none"));
 }
 
 TEST_F(RunnerTest, EndsWhenTheContextIsFull) {

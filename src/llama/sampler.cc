@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <ranges>
+#include <utility>
 
 #include "base/random.h"
 
@@ -20,11 +21,13 @@ std::size_t index(TokenId token) {
 }  // namespace
 
 Sampler::Sampler(engine::Sampling parameters, std::size_t prompt_tokens,
-                 std::span<const TokenId> end_tokens)
+                 std::span<const TokenId> end_tokens,
+                 std::optional<text::TokenConstraint> constraint)
     : parameters_(std::move(parameters)),
       prompt_tokens_(prompt_tokens),
       end_tokens_(end_tokens),
-      counted_(prompt_tokens) {}
+      counted_(prompt_tokens),
+      constraint_(std::move(constraint)) {}
 
 void Sampler::go_on_behind_cut(std::size_t dropped, std::span<const TokenId> committed,
                                std::size_t tokens) {
@@ -36,11 +39,20 @@ void Sampler::go_on_behind_cut(std::size_t dropped, std::span<const TokenId> com
 
 Result<Sampler::Choice> Sampler::choose(std::span<float> logits, std::span<const TokenId> tokens) {
   adjust(logits, tokens);
-  const auto token = draw(logits, tokens.size() + dropped_ - prompt_tokens_);
+  const std::uint64_t offset = tokens.size() + dropped_ - prompt_tokens_;
+  const auto token = constraint_ ? draw_allowed(logits, offset) : draw(logits, offset);
   for (const auto& [changed, logit] : std::views::reverse(unchanged_)) {
     logits[index(changed)] = logit;
   }
-  if (!token) return fail(Errc::corrupt, "the model gave no finite logit");
+  if (constraint_ && constraint_->exhausted()) {
+    return fail(Errc::invalid, "the grammar can go on in too many ways");
+  }
+  if (!token && (!constraint_ || !best_token(logits))) {
+    return fail(Errc::corrupt, "the model gave no finite logit");
+  }
+  if (!token || (constraint_ && !constraint_->accept(*token))) {
+    return fail(Errc::invalid, "no token of the model is what the grammar wants next");
+  }
   Choice choice{.token = *token};
   if (parameters_.logprobs) choice.logprobs = logprobs(logits, *token);
   return choice;
@@ -125,10 +137,92 @@ std::optional<TokenId> Sampler::draw(std::span<const float> logits, std::uint64_
     gather_likeliest(logits, best, scale, uniform);
     return TokenId{candidates_.back().token};
   }
+  return draw_candidate(best, floor, uniform);
+}
+
+TokenId Sampler::draw_candidate(float best, float floor, double uniform) {
   std::erase_if(candidates_, [&](const WeighedToken& each) { return each.logit < floor; });
-  weigh(best, scale);
+  weigh(best, 1 / parameters_.temperature);
   const std::size_t count = prefix_weighing(candidates_, uniform * weight());
   return TokenId{candidates_[count - 1].token};
+}
+
+std::optional<TokenId> Sampler::draw_allowed(std::span<float> logits, std::uint64_t offset) {
+  constexpr int kTries = 16;
+  const bool greedy = parameters_.temperature <= 0 || parameters_.top_k == 1;
+  for (int i = 0; greedy && i < kTries; ++i) {
+    const auto best = best_token(logits);
+    if (!best || constraint_->allows({*best})) {
+      return best ? std::optional{TokenId{*best}} : std::nullopt;
+    }
+    change(logits, {*best}, -kInfinity);
+  }
+  if (!greedy) {
+    if (const auto token = draw_likeliest(logits, offset)) return token;
+  }
+  const text::TokenSet& allowed = constraint_->allowed();
+  masked_.assign(logits.size(), -kInfinity);
+  for (std::int32_t id = 0; std::cmp_less(id, logits.size()); ++id) {
+    if (allowed.contains({id})) masked_[index({id})] = logits[index({id})];
+  }
+  return draw(masked_, offset);
+}
+
+// Nothing when those that it looks at do not decide.
+std::optional<TokenId> Sampler::draw_likeliest(std::span<const float> logits,
+                                               std::uint64_t offset) {
+  constexpr std::size_t kLooks = 64;
+  constexpr double kRounding = 1e-5;  // More than sums of floats are wrong by.
+  gather_best(logits, kLooks, candidates_);
+  if (candidates_.empty()) return std::nullopt;
+  std::ranges::sort(candidates_, comes_before);
+  const bool all = candidates_.size() < kLooks;
+  const float best = candidates_.front().logit;
+  const float lowest = candidates_.back().logit;
+  const float scale = parameters_.top_p < 1 ? 1 : 1 / parameters_.temperature;
+  weigh(best, scale);
+  const double total = total_weight(logits, best, scale);
+  const double unseen = std::max(0.0, total - weight()) + kRounding * total;
+  std::erase_if(candidates_,
+                [&](const WeighedToken& each) { return !constraint_->allows({each.token}); });
+  if (candidates_.empty()) return std::nullopt;
+  const float first = candidates_.front().logit;
+  const float floor = parameters_.min_p > 0 ? first + std::log(parameters_.min_p) : -kInfinity;
+  const double uniform = counter_uniform(parameters_.seed, offset);
+  if (!find_candidates(floor, uniform, unseen, all || lowest < floor)) return std::nullopt;
+  const bool drawn = parameters_.top_k == 0 && parameters_.top_p == 1 && parameters_.min_p == 0;
+  return drawn ? TokenId{candidates_.back().token} : draw_candidate(first, floor, uniform);
+}
+
+// Leaves in candidates_, which are the first that are allowed, those between which the draw is,
+// or without a filter those up to the one that is drawn. False when they cannot be told:
+// others, which weigh at most `unseen`, may belong to them. `all`: those do not matter for min_p.
+bool Sampler::find_candidates(float floor, double uniform, double unseen, bool all) {
+  const auto keep_share = [&](double share, double others) {
+    const auto reach = [&](double target) {
+      double sum = 0;
+      std::size_t count = 0;
+      while (count < candidates_.size() && (count == 0 || sum < target)) {
+        sum += static_cast<double>(candidates_[count++].weight);
+      }
+      return sum >= target ? count : candidates_.size() + 1;
+    };
+    const double known = weight();
+    const std::size_t count = reach(share * known * (1 - 1e-6));
+    if (count != reach(share * (known + others))) return false;
+    candidates_.resize(count);
+    return true;
+  };
+  const auto top_k = static_cast<std::size_t>(std::max(parameters_.top_k, 0));
+  const auto top_p = static_cast<double>(parameters_.top_p);
+  if (top_k > 0) {
+    if (candidates_.size() < top_k) return false;
+    candidates_.resize(top_k);
+    return parameters_.top_p == 1 || keep_share(top_p, 0);
+  }
+  if (parameters_.top_p < 1) return keep_share(top_p, unseen);
+  if (floor > -kInfinity) return all;
+  return keep_share(uniform, unseen);
 }
 
 // Makes candidates_ the first that have at least `share` of the whole weight,

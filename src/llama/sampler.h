@@ -13,6 +13,7 @@
 #include "engine/job.h"
 #include "llama/logits.h"
 #include "stream/record.h"
+#include "text/token_constraint.h"
 
 namespace seedance::llama {
 
@@ -32,6 +33,13 @@ namespace seedance::llama {
 //     counter_uniform(seed, offset) of the whole, candidates in descending order
 //     of logit, then by id.
 //
+// With a constraint, tokens that it does not allow are no candidates, from step 3 on: the
+// result is that of masking them all first. To ask for all of a large vocabulary takes longer
+// than some models compute, so only the likeliest are asked for as long as that decides: greedily
+// the first that is allowed is the result; for a draw, the weight of those not asked for is
+// unknown but has bounds, and where both bounds give the same token it is the one. Else all are
+// asked for, once for each place in the grammar. Logprobs are the model's own.
+//
 // Every step is a function of the logits, the parameters and the tokens so far,
 // so a job continued elsewhere draws from the same distributions. Keeps what it
 // counted between calls: of one sequence, whose tokens are only appended to.
@@ -39,7 +47,8 @@ class Sampler {
  public:
   // `end_tokens` outlives this.
   Sampler(engine::Sampling parameters, std::size_t prompt_tokens,
-          std::span<const TokenId> end_tokens);
+          std::span<const TokenId> end_tokens,
+          std::optional<text::TokenConstraint> constraint = std::nullopt);
 
   struct Choice {
     TokenId token;
@@ -53,7 +62,8 @@ class Sampler {
 
   // `tokens` are the prompt and what was generated; `logits` are those of the
   // next. They are scratch meanwhile and unchanged in the end. Corrupt when no
-  // token has a number for a logit.
+  // token has a number for a logit; invalid when the constraint allows none, or takes
+  // too much work. A constraint goes on behind the choice.
   Result<Choice> choose(std::span<float> logits, std::span<const TokenId> tokens);
 
  private:
@@ -62,6 +72,10 @@ class Sampler {
   void penalise_repeats(std::span<float> logits, std::span<const TokenId> tokens);
   void change(std::span<float> logits, TokenId token, float logit);
   std::optional<TokenId> draw(std::span<const float> logits, std::uint64_t offset);
+  std::optional<TokenId> draw_allowed(std::span<float> logits, std::uint64_t offset);
+  std::optional<TokenId> draw_likeliest(std::span<const float> logits, std::uint64_t offset);
+  bool find_candidates(float floor, double uniform, double unseen, bool all);
+  TokenId draw_candidate(float best, float floor, double uniform);
   void gather_likeliest(std::span<const float> logits, float best, float scale, double share);
   void weigh(float best, float scale);
   double weight() const;
@@ -76,6 +90,8 @@ class Sampler {
   std::vector<std::pair<TokenId, float>> unchanged_;       // Logits before adjust().
   std::vector<TokenId> recent_;                            // Scratch.
   std::vector<WeighedToken> candidates_;                   // Scratch.
+  std::optional<text::TokenConstraint> constraint_;
+  std::vector<float> masked_;  // Scratch.
 };
 
 }  // namespace seedance::llama

@@ -251,6 +251,177 @@ TEST(Sampler, GivesLogprobsOnlyWhenAsked) {
   EXPECT_TRUE(Sampler(parameters, 2, kEnd).choose(logits, kPrompt)->logprobs->top.empty());
 }
 
+// Token 2 ends; 3 is a control token; the others are the letters a, b, c, ...
+text::PieceTable letters(std::size_t size) {
+  text::PieceTable table;
+  for (std::size_t id = 0; id < size; ++id) {
+    const char letter = static_cast<char>('a' + id);
+    const auto kind = id == 2   ? text::PieceKind::end
+                      : id == 3 ? text::PieceKind::control
+                                : text::PieceKind::text;
+    table.add({&letter, 1}, kind);
+  }
+  return table;
+}
+
+text::TokenConstraint constraint(std::string_view gbnf, const text::PieceOrder& order) {
+  return {*text::Grammar::parse(gbnf), order};
+}
+
+class ConstrainedSampler : public testing::Test {
+ protected:
+  Sampler sampler(const Sampling& parameters, std::string_view gbnf) {
+    return {parameters, 2, kEnd, constraint(gbnf, order_)};
+  }
+
+  const text::PieceOrder order_{letters(26)};
+};
+
+TEST_F(ConstrainedSampler, TakesTheHighestThatIsAllowed) {
+  std::vector<float> logits(26, 0.0F);
+  logits[3] = 9;
+  logits[7] = 8;
+  logits[5] = 2;
+  logits[4] = 1;
+  const auto before = logits;
+  EXPECT_EQ(sampler({.temperature = 0}, "root ::= [e-f]").choose(logits, kPrompt)->token.value, 5);
+  EXPECT_EQ(logits, before);
+  // Also when more than are asked for one by one come before it.
+  for (std::size_t id = 6; id < 26; ++id) logits[id] = 20;
+  EXPECT_EQ(sampler({.temperature = 0}, "root ::= [e-f]").choose(logits, kPrompt)->token.value, 5);
+}
+
+// Whatever the parameters: as if what is not allowed had no chance from the beginning.
+TEST_F(ConstrainedSampler, DrawsAsFromMaskedLogits) {
+  const std::vector<Sampling> all{{},
+                                  {.temperature = 0.7F},
+                                  {.top_k = 5},
+                                  {.top_p = 0.6F},
+                                  {.min_p = 0.2F},
+                                  {.temperature = 1.3F, .top_k = 7, .top_p = 0.8F, .min_p = 0.05F},
+                                  {.temperature = 0}};
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::vector<float> logits = random_logits(seed, 26, 2);
+    std::vector<float> masked = logits;
+    for (std::size_t id = 0; id < 26; ++id) {
+      if (id < 4 || id % 3 != 0) masked[id] = -std::numeric_limits<float>::infinity();
+    }
+    for (Sampling parameters : all) {
+      parameters.seed = seed;
+      const auto choice = sampler(parameters, "root ::= [gjmpsvy]").choose(logits, kPrompt);
+      ASSERT_TRUE(choice);
+      EXPECT_EQ(choice->token.value, choose(parameters, masked));
+    }
+  }
+}
+
+// Where the likeliest decide and where they do not.
+TEST(ConstrainedSamplerOfMany, DrawsAsFromMaskedLogits) {
+  text::PieceTable table;
+  for (int id = 0; id < 600; ++id) {
+    const std::string piece{static_cast<char>('a' + id % 26), static_cast<char>('a' + id / 26)};
+    table.add(piece, id == 2 ? text::PieceKind::end : text::PieceKind::text);
+  }
+  const text::PieceOrder order{std::move(table)};
+  constexpr std::string_view kGrammar = "root ::= [a-m] [^b-d]";
+  text::TokenConstraint place = constraint(kGrammar, order);
+  const text::TokenSet& allowed = place.allowed();
+  const std::vector<Sampling> all{
+      {},
+      {.temperature = 0.5F},
+      {.temperature = 2},
+      {.top_k = 20},
+      {.top_k = 100},
+      {.top_p = 0.5F},
+      {.top_p = 0.95F, .min_p = 0.1F},
+      {.min_p = 0.001F},
+      {.temperature = 0.7F, .top_k = 30, .top_p = 0.8F, .min_p = 0.05F}};
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    std::vector<float> logits =
+        random_logits(seed, 600, 0.3 + 0.4 * static_cast<double>(seed % 10));
+    std::vector<float> masked = logits;
+    for (int id = 0; id < 600; ++id) {
+      if (allowed.contains({id})) continue;
+      masked[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    }
+    for (Sampling parameters : all) {
+      parameters.seed = seed;
+      Sampler sampler{parameters, 2, kEnd, constraint(kGrammar, order)};
+      const auto choice = sampler.choose(logits, kPrompt);
+      ASSERT_TRUE(choice);
+      EXPECT_EQ(choice->token.value, choose(parameters, masked)) << seed;
+    }
+  }
+}
+
+TEST_F(ConstrainedSampler, EndsOnlyWhereTheGrammarMayEnd) {
+  std::vector<float> logits(26, 0.0F);
+  logits[2] = 9;
+  auto two = sampler({.temperature = 0}, "root ::= \"a\" \"b\"?");
+  std::vector<TokenId> tokens = prompt();
+  for (const int expected : {0, 2}) {
+    tokens.push_back(two.choose(logits, tokens)->token);
+    EXPECT_EQ(tokens.back().value, expected);
+  }
+  logits[2] = -9;  // Nothing else is left.
+  auto one = sampler({}, "root ::= \"a\"");
+  tokens = prompt();
+  for (const int expected : {0, 2}) {
+    tokens.push_back(one.choose(logits, tokens)->token);
+    EXPECT_EQ(tokens.back().value, expected);
+  }
+}
+
+TEST_F(ConstrainedSampler, GoesOnBehindReplayedTokensAsIfUnbroken) {
+  const Sampling parameters{.top_p = 0.9F, .seed = 5};
+  constexpr std::string_view kGrammar = "root ::= ([e-j] [k-p]{2} | [q-z] root \"a\")+";
+  const auto logits_at = [](std::size_t offset) { return random_logits(offset, 26, 3); };
+  auto unbroken = sampler(parameters, kGrammar);
+  std::vector<TokenId> whole = prompt();
+  while (whole.size() < 62) {
+    auto logits = logits_at(whole.size());
+    whole.push_back(unbroken.choose(logits, whole)->token);
+    if (whole.back() == kEnd[0]) break;
+  }
+  for (std::size_t cut = 2; cut < whole.size(); ++cut) {
+    auto place = constraint(kGrammar, order_);
+    std::vector<TokenId> tokens(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut));
+    for (std::size_t i = 2; i < cut; ++i) ASSERT_TRUE(place.accept(tokens[i]));
+    Sampler continued{parameters, 2, kEnd, std::move(place)};
+    while (tokens.size() < whole.size()) {
+      auto logits = logits_at(tokens.size());
+      tokens.push_back(continued.choose(logits, tokens)->token);
+    }
+    EXPECT_EQ(tokens, whole);
+  }
+}
+
+TEST_F(ConstrainedSampler, SaysWhyThereIsNoToken) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> logits(26, 0.0F);
+  for (const float temperature : {0.0F, 1.0F}) {
+    const Sampling parameters{.temperature = temperature};
+    const auto none = sampler(parameters, "root ::= \"\u4e2d\"").choose(logits, kPrompt);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, Errc::invalid);
+    std::vector<float> nothing(26, -infinity);
+    const auto broken = sampler(parameters, "root ::= .").choose(nothing, kPrompt);
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().code, Errc::corrupt);
+    auto hostile = sampler(parameters, "root ::= \"x\" root \"a\" | \"x\" root \"b\" | \"z\"");
+    logits[23] = 9;
+    std::vector<TokenId> tokens = prompt();
+    Result<Sampler::Choice> choice = hostile.choose(logits, tokens);
+    for (; choice && tokens.size() < 1000; choice = hostile.choose(logits, tokens)) {
+      tokens.push_back(choice->token);
+      logits[25] = -infinity;
+    }
+    ASSERT_FALSE(choice);
+    EXPECT_EQ(choice.error().detail, "the grammar can go on in too many ways");
+    logits[25] = 0;
+  }
+}
+
 // Prompt 1 5, then 3 4 3 4, of which the sequence has the last 3 4 only.
 TEST(Sampler, BehindACutItDrawsAsWithoutIt) {
   const std::vector<TokenId> whole{{1}, {5}, {3}, {4}, {3}, {4}};

@@ -14,6 +14,7 @@
 #include "llama/log_capture.h"
 #include "llama/message_socket.h"
 #include "llama/model_file.h"
+#include "llama/pieces.h"
 #include "text/offsets.h"
 
 namespace seedance::llama {
@@ -62,28 +63,6 @@ std::string_view kind_name(enum llama_vocab_type type) {
   }
 }
 
-std::string piece_of(const llama_vocab* vocabulary, llama_token token) {
-  std::string piece(64, '\0');
-  const auto render = [&] {
-    return llama_token_to_piece(vocabulary, token, piece.data(),
-                                static_cast<std::int32_t>(piece.size()), 0, true);
-  };
-  int size = render();
-  if (size < 0) {
-    piece.resize(static_cast<std::size_t>(-size));
-    size = render();
-  }
-  piece.resize(static_cast<std::size_t>(std::max(size, 0)));
-  return piece;
-}
-
-text::PieceKind kind_of(const llama_vocab* vocabulary, llama_token token) {
-  if (llama_vocab_is_eog(vocabulary, token)) return text::PieceKind::end;
-  constexpr int kHidden = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
-  const bool hidden = (llama_vocab_get_attr(vocabulary, token) & kHidden) != 0;
-  return hidden ? text::PieceKind::control : text::PieceKind::text;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Vocabulary>> Vocabulary::load(const std::string& path, LogCapture& log) {
@@ -118,7 +97,7 @@ Vocabulary::~Vocabulary() {
 }
 
 text::VocabularyReady Vocabulary::describe() const {
-  text::VocabularyReady ready{.info = {}, .pieces = pieces()};
+  text::VocabularyReady ready{.info = {}, .pieces = read_pieces(vocabulary_)};
   ready.info.model_name = metadata(model_, "general.name");
   ready.info.kind = kind_name(llama_vocab_type(vocabulary_));
   ready.info.has_chat_template = templates_ != nullptr || !template_error_.empty();
@@ -127,14 +106,6 @@ text::VocabularyReady Vocabulary::describe() const {
       metadata(model_, metadata(model_, "general.architecture") + ".context_length");
   std::from_chars(context.data(), context.data() + context.size(), ready.info.context_train);
   return ready;
-}
-
-text::PieceTable Vocabulary::pieces() const {
-  text::PieceTable table;
-  for (llama_token token = 0; token < llama_vocab_n_tokens(vocabulary_); ++token) {
-    table.add(piece_of(vocabulary_, token), kind_of(vocabulary_, token));
-  }
-  return table;
 }
 
 bool Vocabulary::lossless(const text::PieceTable& pieces) const {

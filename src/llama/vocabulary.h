@@ -1,4 +1,4 @@
-// The vocabulary child: templates and encoding, away from everybody else.
+// The vocabulary child: templates, encoding and grammars, away from everybody else.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class Vocabulary {
   std::variant<text::PreparedPrompt, Problem> prepare(const text::PromptInput& input) const;
 
   // The same as a request wants it: with turns left out of its messages so that they fit, or only
-  // the tokens that continue a conversation.
+  // the tokens that continue a conversation; and with the grammar of its answer.
   std::variant<text::PreparedPrompt, Problem> prepare(const text::PrepareRequest& request) const;
 
  private:
@@ -84,7 +84,7 @@ class Vocabulary {
   Outcome continued(const std::vector<text::ChatMessage>& messages) const;
   std::uint32_t kept_of(const std::vector<text::ChatMessage>& messages,
                         const std::vector<TokenId>& tokens) const;
-  text::PieceTable pieces() const;
+  Outcome fitted(const text::PrepareRequest& request) const;
   bool lossless(const text::PieceTable& pieces) const;
 
   llama_model* model_ = nullptr;

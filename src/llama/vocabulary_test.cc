@@ -264,6 +264,27 @@ TEST(VocabularyProcess, ReadsTheVocabularyOfAWholeModel) {
             "<s> user: abc\nassistant:");
 }
 
+TEST(VocabularyProcess, MakesTheGrammarOfAnAnswer) {
+  using Kind = text::AnswerFormat::Kind;
+  VocabularyProcess process{vocabulary_path("gpt-2")};
+  process.next<text::VocabularyReady>();
+  const auto ask = [&](Kind kind, std::string format) {
+    process.send({.ticket = 1, .input = "Hi", .format = {kind, std::move(format), "field"}});
+    return process.next<text::PrepareReply>().outcome;
+  };
+  EXPECT_EQ(std::get<PreparedPrompt>(ask(Kind::grammar, "root ::= .")).grammar, "root ::= .");
+  EXPECT_THAT(std::get<PreparedPrompt>(ask(Kind::json_schema, R"({"type":"null"})")).grammar,
+              HasSubstr("root ::= \"null\""));
+  EXPECT_EQ(std::get<PreparedPrompt>(ask(Kind::any, "")).grammar, "");
+  EXPECT_EQ(problem_of(ask(Kind::grammar, "root")).param, "field");
+  // What would kill it or take hours refuses itself alone.
+  EXPECT_EQ(problem_of(ask(Kind::json_schema, R"({"allOf":[{"$ref":"#/$defs/a"}],
+                                                  "$defs":{"a":{"$ref":"#/$defs/a"}}})"))
+                .param,
+            "field");
+  EXPECT_EQ(std::get<PreparedPrompt>(ask(Kind::grammar, "root ::= .")).grammar, "root ::= .");
+}
+
 TEST(VocabularyProcess, RefusesAFileWithoutVocabulary) {
   VocabularyProcess process{"/nowhere/model.gguf"};
   EXPECT_THAT(process.next<text::VocabularyFailed>().message,

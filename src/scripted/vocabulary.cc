@@ -165,6 +165,14 @@ void Vocabulary::append_phrase(std::string_view phrase, std::vector<TokenId>& to
 }
 
 text::PrepareReply Vocabulary::prepare(const text::PrepareRequest& request) const {
+  if (request.format.kind != text::AnswerFormat::Kind::any) {
+    return {.ticket = request.ticket,
+            .outcome = Problem{.code = ErrorCode::invalid_request,
+                               .message = "The scripted engine cannot follow a grammar or schema: "
+                                          "it says what its script says. Leave it out, or use a "
+                                          "model.",
+                               .param = request.format.param}};
+  }
   return {.ticket = request.ticket, .outcome = prepared(request)};
 }
 

@@ -47,7 +47,8 @@ class Vocabulary {
 
   // Text and chats begin with kStart; in a chat each message is the marker of
   // its role (developer counts as system), the content and kTurnEnd, and kAssistant
-  // comes last. No markers are read from text.
+  // comes last. No markers are read from text. Grammars and schemas are refused: the
+  // script could not keep to them.
   //
   // A chat that is continued begins with the kTurnEnd of its last answer.
   text::PrepareReply prepare(const text::PrepareRequest& request) const;

@@ -30,6 +30,17 @@ class ScriptedVocabulary : public testing::Test {
   Vocabulary vocabulary_{100};
 };
 
+TEST_F(ScriptedVocabulary, RefusesGrammarsByName) {
+  const auto reply = vocabulary_.prepare({.ticket = 9,
+                                          .input = "a",
+                                          .format = {.kind = text::AnswerFormat::Kind::json_schema,
+                                                     .text = "{}",
+                                                     .param = "response_format"}});
+  const auto& problem = std::get<Problem>(reply.outcome);
+  EXPECT_EQ(problem.code, ErrorCode::invalid_request);
+  EXPECT_EQ(problem.param, "response_format");
+}
+
 TEST_F(ScriptedVocabulary, EncodesAnyBytesWithoutLoss) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Prng prng{seed};

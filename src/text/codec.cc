@@ -10,8 +10,9 @@ namespace {
 
 enum class Kind : std::uint8_t { prepare = 1, ready, failed, prepared };
 enum class InputKind : std::uint8_t { text, tokens, messages };  // As PromptInput's.
-enum class OutcomeKind : std::uint8_t { prompt, problem };       // As PrepareReply's.
-constexpr std::size_t kTextBytesMin = sizeof(std::uint32_t);     // An empty string's.
+constexpr auto kFormatLast = AnswerFormat::Kind::json_schema;
+enum class OutcomeKind : std::uint8_t { prompt, problem };    // As PrepareReply's.
+constexpr std::size_t kTextBytesMin = sizeof(std::uint32_t);  // An empty string's.
 
 template <typename Enum>
 void put_enum(MessageWriter& out, Enum value) {
@@ -69,6 +70,20 @@ std::optional<PromptInput> get_input(FieldReader& in) {
   return std::nullopt;
 }
 
+void put_format(MessageWriter& out, const AnswerFormat& format) {
+  put_enum(out, format.kind);
+  out.put(format.text);
+  out.put(format.param);
+}
+
+std::optional<AnswerFormat> get_format(FieldReader& in) {
+  AnswerFormat format{.kind = get_enum<AnswerFormat::Kind>(in)};
+  format.text = in.get_text();
+  format.param = in.get_text();
+  if (format.kind > kFormatLast) return std::nullopt;
+  return format;
+}
+
 void put_prompt(MessageWriter& out, const PreparedPrompt& prompt) {
   put_tokens(out, prompt.tokens);
   out.put(static_cast<std::uint32_t>(prompt.stop.size()));
@@ -76,6 +91,7 @@ void put_prompt(MessageWriter& out, const PreparedPrompt& prompt) {
   out.put(prompt.dropped.messages);
   out.put(prompt.dropped.tokens);
   out.put(prompt.keep);
+  out.put(prompt.grammar);
 }
 
 PreparedPrompt get_prompt(FieldReader& in) {
@@ -85,6 +101,7 @@ PreparedPrompt get_prompt(FieldReader& in) {
   prompt.dropped.messages = in.get<std::uint32_t>();
   prompt.dropped.tokens = in.get<std::uint32_t>();
   prompt.keep = in.get<std::uint32_t>();
+  prompt.grammar = in.get_text();
   return prompt;
 }
 
@@ -173,6 +190,7 @@ void encode(const PrepareRequest& request, std::string& out) {
   put_enum(writer, request.overflow);
   writer.put(request.tokens_max);
   writer.put(static_cast<std::uint8_t>(request.continues));
+  put_format(writer, request.format);
 }
 
 void encode(const VocabularyEvent& event, std::string& out) {
@@ -185,13 +203,16 @@ Result<PrepareRequest> decode_prepare_request(Bytes body) {
   if (get_enum<Kind>(in) != Kind::prepare) return fail(Errc::corrupt, "not a prepare request");
   const auto ticket = in.get<std::uint64_t>();
   auto input = get_input(in);
+  if (!input) return fail(Errc::corrupt, "a broken prepare request");
   const auto overflow = get_enum<Overflow>(in);
   const auto tokens_max = in.get<std::uint32_t>();
   const bool continues = in.get_flag();
-  if (!input || overflow > Overflow::shift || !in.at_end()) {
+  auto format = get_format(in);
+  if (!format || overflow > Overflow::shift || !in.at_end()) {
     return fail(Errc::corrupt, "a broken prepare request");
   }
-  return PrepareRequest{ticket, *std::move(input), overflow, tokens_max, continues};
+  return PrepareRequest{ticket,     *std::move(input), overflow,
+                        tokens_max, continues,         *std::move(format)};
 }
 
 Result<VocabularyEvent> decode_vocabulary_event(Bytes body) {

@@ -19,6 +19,12 @@ std::vector<PrepareRequest> requests() {
        .tokens_max = 300},
       {.ticket = 4, .input = "more", .overflow = Overflow::shift, .continues = true},
       {.ticket = 0, .input = ""},
+      {.ticket = 4,
+       .input = "",
+       .format = {.kind = AnswerFormat::Kind::grammar, .text = "root ::= .", .param = "grammar"}},
+      {.ticket = 5,
+       .input = std::vector<TokenId>{{1}},
+       .format = {.kind = AnswerFormat::Kind::json_schema, .text = "{}", .param = "json_schema"}},
   };
 }
 
@@ -43,6 +49,7 @@ std::vector<VocabularyEvent> events() {
                                              .stop = {"</s>"},
                                              .dropped = {.messages = 2, .tokens = 9},
                                              .keep = 1}},
+      PrepareReply{.ticket = 9, .outcome = PreparedPrompt{.tokens = {{1}}, .grammar = "root ::="}},
       PrepareReply{.ticket = 8, .outcome = problem},
   };
 }
@@ -78,7 +85,13 @@ TEST(TextCodec, EventsReadBackAndEveryCutIsRefused) {
 
 TEST(TextCodec, TakesNoRequestForAnEvent) {
   EXPECT_FALSE(decode_vocabulary_event(as_bytes(body_of(requests()[0]))));
-  EXPECT_FALSE(decode_prepare_request(as_bytes(body_of(events()[3]))));
+  EXPECT_FALSE(decode_prepare_request(as_bytes(body_of(events()[4]))));
+}
+
+TEST(TextCodec, RefusesAFormatOfNoKind) {
+  std::string body = body_of(requests()[3]);
+  body[body.size() - 9] = 3;
+  EXPECT_FALSE(decode_prepare_request(as_bytes(body)));
 }
 
 // Any change of one bit is refused or means another message: nothing is ignored.

@@ -1,4 +1,4 @@
-// What the core asks of a vocabulary: templates and encoding.
+// What the core asks of a vocabulary: templates, encoding and grammars.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,16 @@ enum class Overflow : std::uint8_t {
   shift,            // The oldest part is left out, of the prompt and of what the answer sees.
 };
 
+// What texts the answer may be, as the client says it.
+struct AnswerFormat {
+  enum class Kind : std::uint8_t { any, grammar, json_schema };
+  Kind kind = Kind::any;
+  std::string text = {};   // GBNF, or the schema as JSON.
+  std::string param = {};  // The field of the request that it is from.
+
+  friend bool operator==(const AnswerFormat&, const AnswerFormat&) = default;
+};
+
 struct PrepareRequest {
   std::uint64_t ticket = 0;  // Comes back in the answer.
   PromptInput input;
@@ -40,6 +50,7 @@ struct PrepareRequest {
   // The input is what is said next to a conversation whose tokens the core has: only the tokens
   // behind its last answer are wanted.
   bool continues = false;
+  AnswerFormat format = {};
 
   friend bool operator==(const PrepareRequest&, const PrepareRequest&) = default;
 };
@@ -56,7 +67,8 @@ struct PreparedPrompt {
   std::vector<TokenId> tokens;
   std::vector<std::string> stop = {};  // Stop strings that the template asks for.
   Dropped dropped = {};
-  std::uint32_t keep = 0;  // Overflow::shift: so many of the first tokens say what the model is.
+  std::uint32_t keep = 0;    // Overflow::shift: so many of the first tokens say what the model is.
+  std::string grammar = {};  // Of the answer, in GBNF, checked; empty = any.
 
   friend bool operator==(const PreparedPrompt&, const PreparedPrompt&) = default;
 };

@@ -107,7 +107,7 @@ test('ping measures, bad messages are answered and the connection lives', async 
   assert.equal(broken.retryable, false);
   for (const [request, param] of [
     [{ id: 'x', prompt: 'p', temperature: 'hot' }, 'temperature'],
-    [{ id: 'x', prompt: 'p', grammar: 'root ::= "a"' }, 'grammar'],
+    [{ id: 'x', prompt: 'p', grammar: 'root ::= "a"' }, 'grammar'],  // No script keeps to one.
     [{ id: 'x', prompt: 'p', nonsense: 1 }, 'nonsense'],
     [{ id: 'x' }, 'prompt'],
   ]) {
