@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kScripted = "scripted";
 constexpr auto kKvTypes = std::to_array<std::string_view>({"f16", "q8_0", "q4_0"});
+constexpr auto kSpeculate = std::to_array<std::string_view>({"off", "ngram"});
 
 Duration ms(std::int64_t count) {
   return std::chrono::milliseconds{count};
@@ -42,6 +43,9 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .gpu_layers = static_cast<std::int32_t>(settings.gpu_layers),
           .batch_tokens_max = static_cast<std::uint32_t>(settings.batch_tokens),
           .step_target_ms = static_cast<std::uint32_t>(settings.step_target_ms),
+          .draft_tokens_max = settings.speculate == kSpeculate.front()
+                                  ? 0
+                                  : static_cast<std::uint32_t>(settings.speculate_tokens),
           .step_max_ms = static_cast<std::uint32_t>(settings.step_max_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type,
@@ -60,6 +64,10 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
     if (std::ranges::find(kKvTypes, settings.kv_type) == kKvTypes.end()) {
       return fail(Errc::invalid, fmt::format("kv_type: \"{}\" is unknown; give f16, q8_0 or q4_0",
                                              settings.kv_type));
+    }
+    if (std::ranges::find(kSpeculate, settings.speculate) == kSpeculate.end()) {
+      return fail(Errc::invalid, fmt::format("speculate: \"{}\" is unknown; give off or ngram",
+                                             settings.speculate));
     }
     server::LlamaModel model = llama_model(settings);
     auto fallbacks = parse_fallbacks(settings.fallbacks, model);

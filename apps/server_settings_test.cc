@@ -262,6 +262,18 @@ TEST(ServerSettings, CarryAdaptersOver) {
   EXPECT_EQ(adapters[0].path, "/a/law.gguf");
 }
 
+TEST(ServerSettings, GuessNothingAheadWhereThatIsOff) {
+  config::Settings settings;
+  settings.speculate_tokens = 12;
+  const auto guessed = [&] {
+    const auto config = server_config(settings);
+    return std::get<server::LlamaModel>(config->models.at(0).engine).draft_tokens_max;
+  };
+  EXPECT_EQ(guessed(), 12U);
+  settings.speculate = "off";
+  EXPECT_EQ(guessed(), 0U);
+}
+
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
   settings.engine = "lama";
@@ -269,6 +281,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.engine = "scripted2";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: \"scripted2\" is unknown"));
   settings.engine = "llama";
+  settings.speculate = "draft";
+  EXPECT_THAT(mistake(settings), HasSubstr("speculate: \"draft\" is unknown; give off or ngram"));
+  settings.speculate = "off";
   settings.kv_type = "f15";
   EXPECT_THAT(mistake(settings), HasSubstr("kv_type: \"f15\" is unknown"));
   settings.kv_type = "f16";

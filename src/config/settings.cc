@@ -55,6 +55,14 @@ constexpr std::array kKeys{
         "computed "
         "in between",
         &S::step_target_ms, 1, 60'000},
+    Key{"speculate", "--speculate", kModel,
+        "ngram = while few streams run, tokens are guessed from what their text says again, and "
+        "computed ahead where that is faster; which tokens come does not change; off = never",
+        &S::speculate},
+    Key{"speculate_tokens", "--speculate-tokens", kModel,
+        "Tokens that one step guesses at most, of all streams together; with more streams than "
+        "that none are guessed",
+        &S::speculate_tokens, 1, 255},
     Key{"step_max_ms", "--step-max-ms", kModel,
         "Milliseconds that fewer than one step in a hundred may take for new prompts all the same, "
         "and any step that no stream waits for",

@@ -151,6 +151,8 @@ void Core::on(EngineEvent& event, TimePoint now) {
 
 void Core::on_step(const engine::Step& step, TimePoint now) {
   stats_.sequences_parked.add(step.parked);
+  stats_.tokens_drafted.add(step.drafted);
+  stats_.drafts_accepted.add(step.accepted);
   if (left_) return;  // Whoever takes over makes these tokens.
   ahead_.clear();
   for (const engine::StepToken& token : step.tokens) ahead_.push_back(find(token.job.value));

@@ -101,6 +101,37 @@ TEST(Core, WakesAnEdgeOnceForAStepOfManyStreams) {
   EXPECT_THAT(h.wakes, SizeIs(2));
 }
 
+// As many as its engine guessed, and they come as one.
+TEST(Core, TakesSeveralTokensOfAStreamInOneStep) {
+  Harness h;
+  h.start();
+  for (int i = 0; i < 2; ++i) h.run({.text = {.stop = {"lo"}}});
+  h.wakes.clear();
+  const auto token = [&](std::size_t job, char said) {
+    return engine::StepToken{.job = h.jobs[job].id, .gen = h.jobs[job].gen, .token = letter(said)};
+  };
+  h.pass(EngineEvent{kModel, engine::Step{.tokens = {token(0, 'a'), token(0, 'b'), token(0, 'c'),
+                                                     token(1, 'x'), token(1, 'y')},
+                                          .drafted = 6,
+                                          .accepted = 3}});
+  ASSERT_THAT(h.wakes, SizeIs(1));
+  EXPECT_THAT(h.wakes[0].connections, SizeIs(2));
+  EXPECT_EQ(h.text(0), "abc");
+  EXPECT_EQ(h.text(1), "xy");
+  EXPECT_EQ(h.accepted(0).log->head().end, Offset{3});
+  // Its end is in the middle.
+  h.step({token(0, 'l'), token(0, 'o'), token(0, 'x'), token(1, 'z')});
+  EXPECT_EQ(h.text(0), "abc");
+  EXPECT_EQ(h.terminal(0).reason, stream::FinishReason::stop);
+  EXPECT_EQ(h.terminal(0).usage.completion_tokens, 5U);
+  EXPECT_THAT(h.cancels, SizeIs(1));
+  EXPECT_EQ(h.text(1), "xyz");
+  std::string metrics;
+  append_text(metrics, h.core.stats());
+  EXPECT_THAT(metrics, HasSubstr("seedance_tokens_drafted_total 6\n"));
+  EXPECT_THAT(metrics, HasSubstr("seedance_tokens_draft_accepted_total 3\n"));
+}
+
 TEST(Core, StopStringEndsTheStreamAndTheJob) {
   Harness h;
   h.start();

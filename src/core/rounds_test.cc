@@ -1,6 +1,9 @@
 // What the journal is told, and what is kept in it.
 #include <gmock/gmock.h>
 
+#include <string_view>
+#include <utility>
+
 #include "core/harness.h"
 
 namespace seedance::core {
@@ -83,6 +86,32 @@ TEST(Journalled, ABatchShowsNoMoreThanItHolds) {
   EXPECT_EQ(h.text(), "a");
   h.written();
   EXPECT_EQ(h.text(), "ab");
+}
+
+TEST(Journalled, WritesTheTokensOfAStepAsOneRecord) {
+  const auto bytes = [](std::string_view word, bool together) {
+    Harness h{Disk{}};
+    h.start();
+    h.run();
+    std::size_t before = 0;
+    for (const auto& [number, segment] : h.segments) before += segment.size();
+    std::vector<engine::StepToken> tokens;
+    for (const char said : word) {
+      tokens.push_back({.job = h.jobs[0].id, .gen = h.jobs[0].gen, .token = letter(said)});
+      if (together) continue;
+      h.step(std::exchange(tokens, {}));
+    }
+    const std::uint64_t batches = h.last_batch;
+    if (together) {
+      h.step(tokens);
+      EXPECT_EQ(h.last_batch, batches + 1);
+    }
+    EXPECT_EQ(h.text(), word);
+    std::size_t after = 0;
+    for (const auto& [number, segment] : h.segments) after += segment.size();
+    return after - before;
+  };
+  EXPECT_LT(bytes("abcd", true), bytes("abc", false));
 }
 
 // Its job waits for the journal, its cancel does not.

@@ -9,6 +9,41 @@ using observe::append_histogram;
 using observe::append_histogram_samples;
 using observe::append_sample;
 
+namespace {
+
+void append_tokens(std::string& out, const Stats& stats) {
+  append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
+                 stats.tokens_prompt.value());
+  append_counter(out, "seedance_prompt_tokens_cached_total",
+                 "Of these, those that the engine had computed before.",
+                 stats.tokens_cached.value());
+  append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
+                 stats.tokens_generated.value());
+  append_counter(out, "seedance_tokens_drafted_total",
+                 "Tokens that were guessed from their stream and computed ahead.",
+                 stats.tokens_drafted.value());
+  append_counter(out, "seedance_tokens_draft_accepted_total",
+                 "Of these, those that the model then chose.", stats.drafts_accepted.value());
+}
+
+void append_latencies(std::string& out, const Stats& stats) {
+  append_family(out, "seedance_queue_seconds", "Accepted until prefill began, by priority.",
+                "histogram");
+  for (const Priority priority : kPriorities) {
+    append_histogram_samples(out, "seedance_queue_seconds", {"priority", name(priority)},
+                             stats.queue_seconds.at(rank(priority)));
+  }
+  append_histogram(out, "seedance_prefill_seconds", "Prefill until the first token was sampled.",
+                   stats.prefill_seconds);
+  append_histogram(out, "seedance_ttft_seconds", "Accepted until the first token was committed.",
+                   stats.ttft_seconds);
+  append_histogram(out, "seedance_inter_token_seconds", "Between committed tokens of one stream.",
+                   stats.inter_token_seconds);
+  append_histogram(out, "seedance_stream_seconds", "Accepted until the end.", stats.total_seconds);
+}
+
+}  // namespace
+
 void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_streams_accepted_total", "Requests that became streams.",
                  stats.streams_accepted.value());
@@ -29,13 +64,7 @@ void append_text(std::string& out, const Stats& stats) {
   }
   append_counter(out, "seedance_tenant_streams_refused_total",
                  "Requests beyond max_streams_per_tenant.", stats.tenant_refused.value());
-  append_counter(out, "seedance_prompt_tokens_total", "Prompt tokens of accepted requests.",
-                 stats.tokens_prompt.value());
-  append_counter(out, "seedance_prompt_tokens_cached_total",
-                 "Of these, those that the engine had computed before.",
-                 stats.tokens_cached.value());
-  append_counter(out, "seedance_generated_tokens_total", "Tokens committed to logs.",
-                 stats.tokens_generated.value());
+  append_tokens(out, stats);
   append_counter(out, "seedance_engine_restarts_total",
                  "Engines that became ready again after a death.", stats.engine_restarts.value());
   append_family(out, "seedance_engine_ends_total", "Engines that ended, by cause.", "counter");
@@ -75,19 +104,7 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_sequences_parked_total",
                  "Sequences that gave their place to a request of a higher priority for a while.",
                  stats.sequences_parked.value());
-  append_family(out, "seedance_queue_seconds", "Accepted until prefill began, by priority.",
-                "histogram");
-  for (const Priority priority : kPriorities) {
-    append_histogram_samples(out, "seedance_queue_seconds", {"priority", name(priority)},
-                             stats.queue_seconds.at(rank(priority)));
-  }
-  append_histogram(out, "seedance_prefill_seconds", "Prefill until the first token was sampled.",
-                   stats.prefill_seconds);
-  append_histogram(out, "seedance_ttft_seconds", "Accepted until the first token was committed.",
-                   stats.ttft_seconds);
-  append_histogram(out, "seedance_inter_token_seconds", "Between committed tokens of one stream.",
-                   stats.inter_token_seconds);
-  append_histogram(out, "seedance_stream_seconds", "Accepted until the end.", stats.total_seconds);
+  append_latencies(out, stats);
 }
 
 }  // namespace seedance::core

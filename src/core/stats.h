@@ -22,6 +22,8 @@ struct Stats {
   observe::Counter tokens_prompt;
   observe::Counter tokens_cached;  // Of these: computed before.
   observe::Counter tokens_generated;
+  observe::Counter tokens_drafted;   // Guessed and computed ahead.
+  observe::Counter drafts_accepted;  // Of these, those that the model then chose.
   observe::Counter engine_restarts;
   std::array<observe::Counter, engine::kEndCauseCount> engine_ends;  // By EndCause.
   observe::Gauge fallback;             // The rung of the engine that ended last.

@@ -110,6 +110,8 @@ Step get_step(FieldReader& in) {
     token.logprobs = get_logprobs(in);
   }
   step.parked = in.get<std::uint32_t>();
+  step.drafted = in.get<std::uint32_t>();
+  step.accepted = in.get<std::uint32_t>();
   return step;
 }
 
@@ -191,6 +193,8 @@ struct EventWriter {
     out.put(static_cast<std::uint32_t>(step.tokens.size()));
     for (const StepToken& token : step.tokens) put_token(out, token);
     out.put(step.parked);
+    out.put(step.drafted);
+    out.put(step.accepted);
   }
   void operator()(const JobFailed& failed) const {
     put_kind(out, Kind::job_failed);

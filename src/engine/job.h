@@ -106,10 +106,13 @@ struct StepToken {
 
 // Everything that one step of the engine made, for all jobs.
 struct Step {
-  std::vector<StepToken> tokens;
+  std::vector<StepToken> tokens;  // Of one job perhaps several, in their order.
   // Sequences that gave their place to a job of a higher class since the last one. They go on
   // later.
   std::uint32_t parked = 0;
+  // Tokens that the engine guessed and computed ahead, and of these those that it then chose.
+  std::uint32_t drafted = 0;
+  std::uint32_t accepted = 0;
 
   friend bool operator==(const Step&, const Step&) = default;
 };

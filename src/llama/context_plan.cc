@@ -76,7 +76,8 @@ Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t tra
   parameters.n_seq_max = sequences;
   parameters.n_batch = std::max(options.batch_tokens_max, 2 * sequences);
   parameters.n_ubatch = std::max(options.ubatch_tokens_max, 1U);
-  parameters.n_outputs_max = sequences;  // One row of logits for each, however many tokens.
+  // One row of logits for each, however many tokens, and one for each guess.
+  parameters.n_outputs_max = sequences + options.draft_tokens_max;
   parameters.kv_unified = shared;
   parameters.type_k = parameters.type_v = *type;
   // llama.cpp reads quantized values only in its flash attention.

@@ -20,11 +20,13 @@ constexpr std::uint32_t kGapMax = 8;
 // A shorter prefix is not worth a copy.
 constexpr std::uint32_t kReuseMin = 16;
 
-sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill) {
+sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
+                               std::uint32_t draft_tokens_max) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
           .reuse_min = model.can_cut() ? kReuseMin : 0,
+          .draft_tokens_max = model.can_cut() ? draft_tokens_max : 0,
           .prefill = prefill};
 }
 
@@ -38,10 +40,11 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault)
+Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault,
+               std::uint32_t draft_tokens_max)
     : model_(model),
       memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill)),
+      planner_(limits_of(model, prefill, draft_tokens_max)),
       fault_(std::move(fault)) {
   const std::size_t rows = model.batch_tokens_max();
   tokens_.reserve(rows);
@@ -77,7 +80,11 @@ void Runner::on(engine::Job job) {
   if (added && job.dropped > 0) {
     at->second.sampler.go_on_behind_cut(job.dropped, job.committed, tokens.size());
   }
-  if (added) planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter);
+  const auto most = std::min<std::size_t>(at->second.tokens_max, model_.context_tokens());
+  if (added) {
+    planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter,
+                 static_cast<std::uint32_t>(most));
+  }
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -203,45 +210,59 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
   sequences_.clear();
   outputs_.clear();
   for (const sched::Part& part : parts) {
-    const TokenId* tokens = part.filler ? nullptr : planner_.tokens(part.slot).data() + part.begin;
-    for (std::uint32_t index = 0; index < part.count; ++index) {
-      tokens_.push_back((part.filler ? model_.filler() : tokens[index]).value);
+    const auto known = part.filler ? std::span<const TokenId>{}
+                                   : planner_.tokens(part.slot).subspan(part.begin, part.count);
+    const auto guess = part.drafted > 0 ? planner_.guess(part.slot) : std::span<const TokenId>{};
+    for (std::uint32_t index = 0; index < part.count + part.drafted; ++index) {
+      TokenId token = model_.filler();
+      if (index < known.size()) {
+        token = known[index];
+      } else if (index - known.size() < guess.size()) {
+        token = guess[index - known.size()];
+      }
+      tokens_.push_back(token.value);
       positions_.push_back(static_cast<llama_pos>(part.begin + index));
       sequences_.push_back(static_cast<llama_seq_id>(part.slot.value));
-      outputs_.push_back(part.last && index + 1 == part.count ? 1 : 0);
+      outputs_.push_back(part.last && index + 1 >= part.count ? 1 : 0);
     }
   }
 }
 
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
+  const auto before = static_cast<std::ptrdiff_t>(events_.size());
   engine::Step step;
   std::int32_t row = 0;
   // A copy: what ends or goes on changes the plan.
   for (const sched::Part& part : std::vector(parts.begin(), parts.end())) {
-    row += static_cast<std::int32_t>(part.count);
-    if (part.last) sample(part, row - 1, step);
+    const auto last = row + static_cast<std::int32_t>(part.count) - 1;
+    for (std::int32_t at = last; part.last && sample(part, at, step);) ++at;
+    row = last + 1 + static_cast<std::int32_t>(part.drafted);
   }
   if (step.tokens.empty()) {
     events_.emplace_back(engine::Alive{});
     return;
   }
   step.parked = planner_.take_parked();
-  events_.emplace_back(std::move(step));
+  const auto [drafted, accepted] = planner_.take_drafts();
+  step.drafted = drafted;
+  step.accepted = accepted;
+  events_.insert(events_.begin() + before, std::move(step));  // A job's tokens, then its failure.
 }
 
-void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {
+// The token that follows a row. Whether the next row is what follows that.
+bool Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {
   Running& running = jobs_.at(part.job);
   float* logits = llama_get_logits_ith(model_.context(), row);
   auto choice =
       running.sampler.choose({logits, model_.vocabulary_size()}, planner_.tokens(part.slot));
   if (!choice) {
     const bool grammar = choice.error().code == Errc::invalid;
-    return fail_job(part.job, fmt::format("The answer cannot go on: {}.", choice.error().detail),
-                    grammar ? ErrorCode::invalid_request : ErrorCode::engine_failed);
+    fail_job(part.job, fmt::format("The answer cannot go on: {}.", choice.error().detail),
+             grammar ? ErrorCode::invalid_request : ErrorCode::engine_failed);
+    return false;
   }
-
-  planner_.on_token(part.slot, choice->token);
+  const bool guessed = planner_.on_token(part.slot, choice->token);
   engine::StepToken token{.job = {part.job.id},
                           .gen = part.job.gen,
                           .token = choice->token,
@@ -251,11 +272,12 @@ void Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& ste
     token.reused = planner_.reused(part.slot);
   }
   if (choice->logprobs) token.logprobs.push_back(*std::move(choice->logprobs));
-  if (token.end != engine::JobEnd::none) {
-    planner_.on_end(part.job);
-    jobs_.erase(part.job);
-  }
+  const bool ended = token.end != engine::JobEnd::none;
   step.tokens.push_back(std::move(token));
+  if (!ended) return guessed;
+  planner_.on_end(part.job);
+  jobs_.erase(part.job);
+  return false;
 }
 
 engine::JobEnd Runner::end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const {

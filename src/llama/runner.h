@@ -22,7 +22,9 @@ namespace seedance::llama {
 // Carries out what the planner plans, on a model. Belongs to one thread.
 class Runner {
  public:
-  explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {});
+  // `draft_tokens_max`: as many guessed tokens as a batch may have, where the model allows it.
+  explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
+                  std::uint32_t draft_tokens_max = 0);
 
   void on_command(engine::Command command);
 
@@ -51,7 +53,7 @@ class Runner {
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
-  void sample(const sched::Part& part, std::int32_t row, engine::Step& step);
+  bool sample(const sched::Part& part, std::int32_t row, engine::Step& step);
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);

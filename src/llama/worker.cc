@@ -62,7 +62,8 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
   Runner runner{model,
                 {.step_target = std::chrono::milliseconds{options.step_target_ms},
                  .step_max = std::chrono::milliseconds{options.step_max_ms}},
-                fault};
+                fault,
+                options.draft_tokens_max};
   auto said = std::chrono::steady_clock::now();
   while (true) {
     while (true) {

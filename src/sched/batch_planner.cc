@@ -28,17 +28,19 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
 }
 
 void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope,
-                       Priority priority, std::uint32_t adapter) {
+                       Priority priority, std::uint32_t adapter, std::uint32_t tokens_max) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
   waiting_.push_back({.job = job,
                       .arrival = arrivals_++,
                       .tokens = std::move(tokens),
                       .scope = {.owner = scope, .adapter = adapter},
-                      .claim = {.priority = priority}});
+                      .claim = {.priority = priority},
+                      .tokens_max = tokens_max});
 }
 
 bool BatchPlanner::cancel(JobKey job) {
   if (const auto slot = slot_of(job)) {
+    drop_draft(*slot);
     slots_.leave({*slot});
     leave(*slot);
     return true;
@@ -56,7 +58,7 @@ std::span<const Part> BatchPlanner::plan() {
   admit(prompt_room());
   choose_turn();        // Who came in may go ahead.
   deal(prompt_room());  // Of those who came in, some may decode at once.
-  place_decoding();
+  place_decoding(std::exchange(known_only_, false) ? 0 : draft());
   place_prompts();
   return parts_;
 }
@@ -171,7 +173,11 @@ bool BatchPlanner::lets_pass(const Waiting& job) const {
 // What that takes of the batch's room.
 std::uint32_t BatchPlanner::enter(Waiting& job) {
   const std::uint32_t slot = slots_.enter(std::move(job.tokens), job.scope)->value;
-  jobs_[slot] = {.job = job.job, .arrival = job.arrival, .scope = job.scope, .claim = job.claim};
+  jobs_[slot] = {.job = job.job,
+                 .arrival = job.arrival,
+                 .scope = job.scope,
+                 .claim = job.claim,
+                 .tokens_max = job.tokens_max};
   ++running_;
   return 1 + (slots_.take_copied() / kCopiedPerComputed);
 }
@@ -199,7 +205,8 @@ BatchPlanner::Waiting BatchPlanner::take_out(std::uint32_t slot) {
               .arrival = running.arrival,
               .tokens = {known.begin(), known.end()},
               .scope = running.scope,
-              .claim = running.claim};
+              .claim = running.claim,
+              .tokens_max = running.tokens_max};
   ++job.claim.parks;
   hold_ ? static_cast<void>(slots_.clear({slot})) : slots_.leave({slot});
   return job;
@@ -242,13 +249,45 @@ std::uint32_t BatchPlanner::deal(std::vector<std::uint32_t>& prompts, std::uint3
   return room;
 }
 
-void BatchPlanner::place_decoding() {
+// How many guesses each of those that decode gets: as many as all others, as all of a pass
+// have the same number of rows. None where the step is one that PrefillBudget wants to see.
+std::uint32_t BatchPlanner::draft() {
+  std::vector<std::uint32_t> decoding;
+  std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (jobs_[slot] && jobs_[slot]->planned > 0) return 0;
+    if (!decodes(slot)) continue;
+    const auto known = static_cast<std::uint32_t>(slots_.tokens({slot}).size());
+    most = std::min(most, jobs_[slot]->tokens_max - std::min(jobs_[slot]->tokens_max, known));
+    decoding.push_back(slot);
+  }
+  const auto count = static_cast<std::uint32_t>(decoding.size());
+  if (count == 0 || count > limits_.draft_tokens_max || prompt_room() == 0) return 0;
+  if (limits_.gap_max > 0 && decoding.back() - decoding.front() + 1 != count) return 0;
+  most = std::min({most, limits_.batch_tokens_max / count, 1 + (limits_.draft_tokens_max / count)});
+  if (most < 2) return 0;
+  std::vector<double> chances;
+  for (const std::uint32_t slot : decoding) {
+    NgramDraft& guesses = jobs_[slot]->guesses;
+    if (guesses.guess(slots_.tokens({slot}), most - 1).empty()) continue;
+    chances.push_back(guesses.chance());
+  }
+  return draft_budget_.rows(count, most, chances) - 1;
+}
+
+// What of it is in memory is not known to be right.
+void BatchPlanner::drop_draft(std::uint32_t slot) {
+  if (std::exchange(jobs_[slot]->drafted, 0) > 0) slots_.cut({slot});
+}
+
+void BatchPlanner::place_decoding(std::uint32_t drafted) {
   std::optional<std::uint32_t> previous;
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (!decodes(slot)) continue;
     if (previous) bridge(*previous + 1, slot);
     jobs_[slot]->planned = 1;
     place(slot, 1);
+    jobs_[slot]->drafted = parts_.back().drafted = drafted;
     previous = slot;
   }
 }
@@ -302,20 +341,35 @@ void BatchPlanner::fill(std::uint32_t slot) {
 void BatchPlanner::on_computed(Duration took) {
   std::uint32_t decoding = 0;
   std::uint32_t prompt_tokens = 0;
+  std::uint32_t drafted = 0;
   for (const Part& part : parts_) {
     (part.filler || decodes(part.slot.value) ? decoding : prompt_tokens) += part.count;
+    drafted += part.drafted;
+    if (part.drafted == 0) continue;
+    drafts_.tokens += std::min(part.drafted, static_cast<std::uint32_t>(guess(part.slot).size()));
   }
-  budget_.on_step(decoding, prompt_tokens, took);
+  if (drafted == 0) budget_.on_step(decoding, prompt_tokens, took);
+  if (prompt_tokens == 0) draft_budget_.on_step(decoding + drafted, took);
   turns_.on_taken(turn_);
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (jobs_[slot]) slots_.on_computed({slot}, std::exchange(jobs_[slot]->placed, 0));
   }
 }
 
-void BatchPlanner::on_token(Slot slot, TokenId token) {
+bool BatchPlanner::on_token(Slot slot, TokenId token) {
   SEEDANCE_CHECK(jobs_[slot.value] && pending(slot.value) == 0,
                  "a token follows when all before it are computed");
   slots_.append(slot, token);
+  Running& job = *jobs_[slot.value];
+  const bool right = job.guesses.on_token(token);
+  if (!right || job.drafted == 0) {
+    drop_draft(slot.value);
+    return false;
+  }
+  slots_.on_computed(slot, 1);
+  --job.drafted;
+  ++drafts_.accepted;
+  return true;
 }
 
 void BatchPlanner::on_end(JobKey job) {
@@ -330,6 +384,10 @@ void BatchPlanner::on_failed(JobKey job) {
 }
 
 bool BatchPlanner::on_no_room() {
+  for (auto& job : jobs_) {
+    if (job && std::exchange(job->drafted, 0) > 0) known_only_ = true;
+  }
+  if (known_only_) return true;
   if (slots_.evict()) return true;
   if (running_ < 2) return false;
   hold_ = true;

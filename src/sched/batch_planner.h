@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -11,7 +12,9 @@
 
 #include "base/id.h"
 #include "base/priority.h"
+#include "sched/draft_budget.h"
 #include "sched/kv_slots.h"
+#include "sched/ngram_draft.h"
 #include "sched/prefill_budget.h"
 #include "sched/turns.h"
 
@@ -32,6 +35,9 @@ struct PlannerLimits {
   // 0 when the model does not care which slots a pass covers.
   std::uint32_t gap_max = 0;
   std::uint32_t reuse_min = 0;  // As in KvLimits.
+  // Guessed tokens that a batch computes beside known ones, of all sequences together. More than
+  // 0 only where the memory can be cut behind any token.
+  std::uint32_t draft_tokens_max = 0;
   PrefillLimits prefill = {};
 };
 
@@ -43,6 +49,8 @@ struct Part {
   std::uint32_t count = 0;
   bool last = false;    // It reaches the last known token: the next one is to be chosen.
   bool filler = false;  // Any token in a slot that nobody uses, to be cut off after the pass.
+  // So many rows follow, with the tokens of guess() and, where it has fewer, any.
+  std::uint32_t drafted = 0;
 
   friend bool operator==(const Part&, const Part&) = default;
 };
@@ -77,18 +85,24 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 // gap or with a filler; prompts of equal length in neighbouring slots ascend and
 // share passes; other prompts descend, so that each has passes of its own.
 //
+// While few decode, in neighbouring slots, and no prompt is there, guesses of what they
+// will say (NgramDraft) are computed behind their last tokens, as many for each, where that
+// is worth it (DraftBudget).
+//
 // Protocol: add() and cancel() at any time between steps; plan(), then the owner
 // carries out take_changes(), computes, and calls either on_computed() and for each
-// part that is `last` on_token() or on_end(), or on_no_room() or on_failed(). A value;
-// belongs to one thread.
+// part that is `last` on_token(), again while that is true, or on_end(), or on_no_room()
+// or on_failed(). A value; belongs to one thread.
 class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
 
   // `tokens` are known, at least 1. The job waits behind all others of its class. Prefixes are
-  // shared within a scope and an adapter; 0 = none.
+  // shared within a scope and an adapter; 0 = none. It ends when so many are known as
+  // `tokens_max` at the latest.
   void add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope = 0,
-           Priority priority = Priority::interactive, std::uint32_t adapter = 0);
+           Priority priority = Priority::interactive, std::uint32_t adapter = 0,
+           std::uint32_t tokens_max = std::numeric_limits<std::uint32_t>::max());
 
   // Whether it was there, in whatever state.
   bool cancel(JobKey job);
@@ -97,10 +111,11 @@ class BatchPlanner {
   std::span<const Part> plan();
   std::uint32_t adapter() const { return turn_.adapter; }  // That computes it.
 
-  void on_computed(Duration took);          // What was planned is in the model's memory.
-  void on_token(Slot slot, TokenId token);  // One more token is known.
-  void on_end(JobKey job);                  // Nothing more is wanted of it.
-  void on_failed(JobKey job);               // Nor is what it has in memory to be trusted.
+  void on_computed(Duration took);  // What was planned is in the model's memory.
+  // One more token is known. True when it was guessed: then the next row is that of the next.
+  bool on_token(Slot slot, TokenId token);
+  void on_end(JobKey job);     // Nothing more is wanted of it.
+  void on_failed(JobKey job);  // Nor is what it has in memory to be trusted.
 
   // The memory has no room for what was planned. What nobody uses is dropped; where there
   // is no such thing, the newest running job of the lowest class is taken out, and starts
@@ -114,9 +129,16 @@ class BatchPlanner {
   // How many jobs were parked since the last call.
   std::uint32_t take_parked() { return std::exchange(parked_, 0); }
 
+  struct Drafts {
+    std::uint32_t tokens = 0;    // Guessed ones that were computed.
+    std::uint32_t accepted = 0;  // Of these, those that were right.
+  };
+  Drafts take_drafts() { return std::exchange(drafts_, {}); }  // Since the last call.
+
   // Of a job that runs.
   std::span<const TokenId> tokens(Slot slot) const { return slots_.tokens(slot); }  // Known.
   std::uint32_t reused(Slot slot) const { return slots_.reused(slot); }  // Of its prompt.
+  std::span<const TokenId> guess(Slot slot) const { return jobs_[slot.value]->guesses.rest(); }
 
   bool idle() const { return running_ == 0 && waiting_.empty(); }
   std::size_t running() const { return running_; }
@@ -141,6 +163,7 @@ class BatchPlanner {
     Scope scope = {};
     std::uint32_t passes = 0;  // That it let others pass.
     Claim claim = {};
+    std::uint32_t tokens_max = 0;
   };
   struct Running {
     JobKey job;
@@ -150,6 +173,9 @@ class BatchPlanner {
     std::uint32_t placed = 0;   // Of these, in parts_.
     Claim claim = {};
     bool fresh = true;  // It came in with this batch.
+    std::uint32_t tokens_max = 0;
+    std::uint32_t drafted = 0;  // Rows behind its last known token, in this batch.
+    NgramDraft guesses = {};
   };
 
   std::uint32_t pending(std::uint32_t slot) const;
@@ -167,7 +193,9 @@ class BatchPlanner {
   Waiting take_out(std::uint32_t slot);
   void deal(std::uint32_t room);
   std::uint32_t deal(std::vector<std::uint32_t>& prompts, std::uint32_t room);
-  void place_decoding();
+  std::uint32_t draft();
+  void drop_draft(std::uint32_t slot);
+  void place_decoding(std::uint32_t drafted);
   void bridge(std::uint32_t begin, std::uint32_t end);
   void place_prompts();
   void place(std::uint32_t slot, std::uint32_t count);
@@ -179,13 +207,16 @@ class BatchPlanner {
   KvSlots slots_;
   PrefillBudget budget_;
   Turns turns_;
-  Turns::Turn turn_;                          // Of the batch.
+  Turns::Turn turn_;  // Of the batch.
+  DraftBudget draft_budget_;
   std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;
   std::uint64_t arrivals_ = 0;
   bool hold_ = false;  // Room was short: a slot that is free is none until somebody has ended.
   std::uint32_t parked_ = 0;
+  Drafts drafts_;
+  bool known_only_ = false;  // The next batch: room was short for guesses.
   std::vector<Part> parts_;
 };
 

@@ -68,6 +68,14 @@ class Memory {
     }
   }
 
+  // Behind a part that was computed; any tokens where the guess has too few.
+  void guess(const Part& part, std::span<const TokenId> guess) {
+    std::vector<TokenId>& tokens = slots_[part.slot.value];
+    for (std::uint32_t at = 0; at < part.drafted; ++at) {
+      tokens.push_back(at < guess.size() ? guess[at] : TokenId{-2});
+    }
+  }
+
  private:
   std::vector<std::vector<TokenId>> slots_;
 };

@@ -62,6 +62,10 @@ void KvSlots::on_computed(Slot slot, std::uint32_t tokens) {
   SEEDANCE_CHECK(content.computed <= content.tokens.size(), "only what is known is computed");
 }
 
+void KvSlots::cut(Slot slot) {
+  changes_.push_back({.slot = slot, .from = slot, .tokens = at(slot).computed});
+}
+
 void KvSlots::leave(Slot slot) {
   Content& content = at(slot);
   if (content.computed < std::max(limits_.reuse_min, 1U) || limits_.reuse_min == 0) {

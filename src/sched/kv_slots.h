@@ -73,6 +73,7 @@ class KvSlots {
 
   void append(Slot slot, TokenId token);  // One more is known.
   void on_computed(Slot slot, std::uint32_t tokens);
+  void cut(Slot slot);  // It holds more than what is computed.
 
   // Nobody uses it any more.
   void leave(Slot slot);

@@ -46,6 +46,7 @@ struct LlamaModel {
   std::int32_t gpu_layers = 0;  // -1 = all.
   std::uint32_t batch_tokens_max = 0;
   std::uint32_t step_target_ms = 0;
+  std::uint32_t draft_tokens_max = 0;  // Guessed in one step; here 0 means none.
   std::uint32_t step_max_ms = 0;
   std::uint32_t kv_tokens = 0;  // Together; else each has room of its own.
   std::string kv_type = {};     // Empty: the worker decides.
@@ -133,7 +134,7 @@ struct ServerConfig {
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N] [--step-target-ms N]
-  // [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...` and as
+  // [--speculate-tokens N] [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...` and as
   // `program vocabulary --fd 3 --model PATH`; values of 0 and empty ones are left out.
   std::string program = "/proc/self/exe";
 

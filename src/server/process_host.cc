@@ -69,6 +69,7 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--gpu-layers", options.gpu_layers);
   add("--batch-tokens", options.batch_tokens_max);
   add("--step-target-ms", options.step_target_ms);
+  add("--speculate-tokens", options.draft_tokens_max);
   add("--step-max-ms", options.step_max_ms);
   add("--kv-tokens", options.kv_tokens);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
