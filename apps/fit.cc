@@ -12,7 +12,6 @@
 #include "apps/command.h"
 #include "apps/demo_model.h"
 #include "apps/settings_file.h"
-#include "config/settings.h"
 #include "llama/memory_fit.h"
 #include "llama/system_memory.h"
 
@@ -102,7 +101,6 @@ Command add_fit(CLI::App& parent) {
       parent.add_subcommand("fit", "How much memory a model takes, and how many streams fit");
   llama::WorkerOptions& worker = options->worker;
   worker.sequences_max = 64;
-  worker.draft_tokens_max = static_cast<std::uint32_t>(config::Settings{}.speculate_tokens);
   app->add_option("MODEL", worker.model_path, "GGUF file; without one, the demo model");
   app->add_option("--ctx-size", worker.context_tokens,
                   "Tokens of a stream; 0 = what the model was trained for, at most 4096")

@@ -265,6 +265,7 @@ TEST(ServerSettings, CarryAdaptersOver) {
 TEST(ServerSettings, GuessNothingAheadWhereThatIsOff) {
   config::Settings settings;
   settings.speculate_tokens = 12;
+  settings.speculate = "ngram";
   const auto guessed = [&] {
     const auto config = server_config(settings);
     return std::get<server::LlamaModel>(config->models.at(0).engine).draft_tokens_max;

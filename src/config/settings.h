@@ -22,7 +22,7 @@ struct Settings {
   std::int64_t gpu_layers = 0;
   std::int64_t batch_tokens = 0;
   std::int64_t step_target_ms = 80;
-  std::string speculate = "ngram";
+  std::string speculate = "off";
   std::int64_t speculate_tokens = 31;
   std::int64_t step_max_ms = 500;
   std::int64_t kv_tokens = 0;
