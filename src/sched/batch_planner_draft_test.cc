@@ -112,7 +112,7 @@ TEST(BatchPlannerDraft, AnEndWithinAGuessLeavesOnlyWhatIsRight) {
 TEST(BatchPlannerDraft, GuessesNoFurtherThanAJobMayGo) {
   for (std::uint32_t room = 1; room < 20; ++room) {
     BatchPlanner planner{kLimits};
-    planner.add(job(1), said_up_to(60), 0, Priority::interactive, 80 + room);
+    planner.add(job(1), said_up_to(60), 0, Priority::interactive, 0, 80 + room);
     while (planner.tokens({0}).size() < 80 + room) {
       const Parts parts = plan(planner);
       EXPECT_LE(parts.front().begin + parts.front().count + parts.front().drafted, 80 + room);
@@ -232,7 +232,7 @@ class DraftLoad {
     auto tokens = said_up_to(1 + random_.below(30));
     if (random_.below(3) == 0) tokens.push_back({static_cast<std::int32_t>(random_.below(9))});
     const auto most = static_cast<std::uint32_t>(tokens.size() + 1 + random_.below(60));
-    planner_.add(job(next_id_), std::move(tokens), 0, Priority::interactive, most);
+    planner_.add(job(next_id_), std::move(tokens), 0, Priority::interactive, 0, most);
     most_[next_id_++] = most;
   }
 
