@@ -16,13 +16,12 @@ using server::LlamaFallback;
 
 constexpr std::size_t kEntriesMax = 16;
 constexpr std::uint32_t kSmallBatch = 256;
-constexpr std::uint32_t kStreams = 64;  // At most, where the worker decides.
 
 // Memory goes to what is kept of each stream's tokens, then to a step, then to the layers.
 std::vector<LlamaFallback> automatic(const server::LlamaModel& model) {
-  const std::uint32_t streams = model.sequences_max > 0 ? model.sequences_max : kStreams;
-  LlamaFallback smaller{.batch_tokens_max = kSmallBatch,
-                        .sequences_max = std::max(1U, streams / 2)};
+  LlamaFallback smaller{.batch_tokens_max = kSmallBatch};
+  // Where the worker decides, it takes as many as there is memory for then.
+  if (model.sequences_max > 0) smaller.sequences_max = std::max(1U, model.sequences_max / 2);
   if (model.batch_tokens_max > 0) {
     smaller.batch_tokens_max = std::min(kSmallBatch, model.batch_tokens_max);
   }

@@ -49,7 +49,7 @@ TEST(Fallbacks, OfThemselvesTakeLessAndLeaveTheGpuLast) {
   LlamaFallback none = smaller;
   none.gpu_layers = 0;
   EXPECT_THAT(automatic({.sequences_max = 64}), ElementsAre(smaller));
-  EXPECT_THAT(automatic({}), ElementsAre(smaller));  // The worker takes up to 64.
+  EXPECT_THAT(automatic({}), ElementsAre(LlamaFallback{.batch_tokens_max = 256}));
   EXPECT_THAT(automatic({.sequences_max = 64, .gpu_layers = 40}), ElementsAre(smaller, half, none));
   EXPECT_THAT(automatic({.sequences_max = 64, .gpu_layers = -1}), ElementsAre(smaller, none));
   EXPECT_THAT(automatic({.sequences_max = 64, .gpu_layers = 1}), ElementsAre(smaller, none));

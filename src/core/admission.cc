@@ -87,7 +87,8 @@ void Core::on(Submit& submit, TimePoint now) {
 // The stream keeps its input, to be prepared again should the process die.
 void Core::ask(Stream& stream) {
   Model& model = *stream.model;
-  model.asked.push_back({stream.number, input_bytes_of(stream.request)});
+  model.asked.push_back(
+      {stream.number, input_bytes_of(stream.request) + sizeof(TokenId) * stream.prompt.size()});
   model.asked_bytes += model.asked.back().bytes;
   effects_.emplace_back(Prepare{model.index, prepare_request(stream)});
 }
@@ -353,9 +354,9 @@ void Core::take_prompt(Stream& stream, text::PreparedPrompt& prompt) const {
   stream.prompt = std::move(prompt.tokens);
   stream.prompt_tokens = static_cast<std::uint32_t>(stream.prompt.size());
   stream.dropped = prompt.dropped;
-  const std::uint32_t room = stream.window.context > 0
-                                 ? limits_.shift_tokens_max
-                                 : stream.model->capacity->context_tokens - stream.prompt_tokens;
+  const std::uint32_t left = stream.model->capacity->context_tokens - stream.prompt_tokens;
+  const std::uint32_t room =
+      stream.window.context > 0 ? std::max(limits_.shift_tokens_max, left) : left;
   stream.tokens_max = std::min(room, stream.request.max_tokens.value_or(room));
   std::ranges::move(prompt.stop, std::back_inserter(stream.request.text.stop));
   stream.request.sampling.grammar = std::move(prompt.grammar);

@@ -47,7 +47,8 @@ std::optional<Problem> Core::why_no_parent(const Submit& submit, const Model& mo
     return unfit(fmt::format("is of other weights than those of '{}'", model.name_with(adapter)));
   }
   if (parent->prompt.empty()) return unfit("has no prompt any more; send the whole conversation");
-  return std::nullopt;
+  const std::uint64_t tokens = parent->prompt.size() + parent->log->appended().value;
+  return why_not_prepared(model, input_bytes_of(submit.request) + sizeof(TokenId) * tokens);
 }
 
 // What its engine saw last, without the token that ended it: a template puts its own there.
@@ -66,6 +67,7 @@ void Core::fit_prompt(Stream& stream, text::PreparedPrompt& prompt) {
     prompt.tokens.insert(prompt.tokens.begin(), stream.prompt.begin(), stream.prompt.end());
     prompt.keep = stream.window.keep;
   }
+  stream.window.keep = prompt.keep;  // For who continues it, too.
   const text::Overflow overflow = stream.request.overflow;
   if (overflow == text::Overflow::error) return;
   const std::uint32_t context = stream.model->capacity->context_tokens;

@@ -276,6 +276,33 @@ TEST(Parent, OfAConversationThatWasCutItIsWhatItsEngineSaw) {
   EXPECT_EQ(h.jobs[2].keep, 4U);
 }
 
+// Whatever its parent did when its context was full.
+TEST(Parent, ItsChildKeepsWhatTheModelWasTold) {
+  Harness h;
+  h.start(2, 20);
+  const StreamId parent = h.submit({.max_tokens = 2});
+  prepare(h, {.tokens = alphabet(6), .keep = 4});
+  continue_job(h, engine::Job{h.jobs.at(0)});
+  GenerateRequest request = shifting(16);
+  request.parent = parent;
+  h.submit(request);
+  prepare(h, {.tokens = alphabet(2)});
+  EXPECT_EQ(h.jobs.at(1).keep, 4U);
+}
+
+TEST(Parent, ItsTokensCountAsBytesThatArePrepared) {
+  Harness h{Limits{.prepare_bytes_max = 4100}};
+  h.start(4, 2000);
+  const StreamId parent = h.submit({.max_tokens = 1});
+  prepare(h, {.tokens = alphabet(1000)});
+  h.say(h.jobs.at(0), "a", engine::JobEnd::length);
+  h.submit({.parent = parent});
+  EXPECT_TRUE(h.refusals.empty());
+  h.submit({.parent = parent});
+  ASSERT_FALSE(h.refusals.empty());
+  EXPECT_EQ(h.refusals.front().code, ErrorCode::overloaded);
+}
+
 TEST(Parent, MustBeAStreamOfOnesOwnThatHasEnded) {
   Harness h{Limits{.terminal_ttl = std::chrono::seconds{5}}};
   h.start();

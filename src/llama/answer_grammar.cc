@@ -24,7 +24,7 @@ namespace seedance::llama {
 namespace {
 
 constexpr std::size_t kReasonBytesMax = 200;
-constexpr std::time_t kSecondsMax = 1;  // Of the processor.
+constexpr suseconds_t kMicrosecondsMax = 200'000;  // Of the processor.
 
 Problem invalid(const text::AnswerFormat& format, std::string_view what) {
   return {.code = ErrorCode::invalid_request,
@@ -84,7 +84,7 @@ std::string convert(const std::string& schema) {
   dup2(fd, kOut);
   close_range(kOut + 1, ~0U, 0);  // What its parent has open must end with its parent.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = kSecondsMax, .tv_usec = 0}};
+  const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = kMicrosecondsMax}};
   setitimer(ITIMER_PROF, &timer, nullptr);
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);

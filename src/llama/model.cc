@@ -44,6 +44,7 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   std::unique_ptr<Model> model{new Model};
   auto begin = std::chrono::steady_clock::now();
   const auto stage = [&](const char* name) {
+    progress(1);  // It goes on.
     model->timeline_.emplace_back(name, ms_since(begin));
     begin = std::chrono::steady_clock::now();
   };
@@ -63,7 +64,7 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   // What is left of a first token's time once everything is in memory.
   if (const auto again = model->warm_up(log); !again) return std::unexpected(again.error());
   stage("first token");
-  if (const auto ready = model->warm_up_adapters(options, log); !ready) {
+  if (const auto ready = model->warm_up_adapters(options, log, progress); !ready) {
     return std::unexpected(ready.error());
   }
   if (!options.adapters.empty()) stage("adapters");
@@ -143,8 +144,10 @@ Result<std::uint64_t> Model::load_adapters(const WorkerOptions& options, LogCapt
   return bytes;
 }
 
-Result<void> Model::warm_up_adapters(const WorkerOptions& options, LogCapture& log) {
+Result<void> Model::warm_up_adapters(const WorkerOptions& options, LogCapture& log,
+                                     const std::function<void(float)>& progress) {
   for (std::uint32_t number = 1; number <= adapters(); ++number) {
+    progress(1);
     use_adapter(number);
     if (const auto warm = warm_up(log); !warm) {
       return fail(

@@ -65,7 +65,8 @@ class Model {
   Result<void> check_kind(const std::string& path) const;
   Result<std::uint64_t> load_adapters(const WorkerOptions& options, LogCapture& log,
                                       std::uint64_t available);
-  Result<void> warm_up_adapters(const WorkerOptions& options, LogCapture& log);
+  Result<void> warm_up_adapters(const WorkerOptions& options, LogCapture& log,
+                                const std::function<void(float)>& progress);
   Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
   std::uint64_t memory_needed(const std::string& path, const llama_context_params& parameters,
                               std::uint64_t available);

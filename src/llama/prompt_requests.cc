@@ -25,6 +25,10 @@ Problem cannot_continue() {
           .param = "messages"};
 }
 
+bool is_instruction(const text::ChatMessage& message) {
+  return message.role == "system" || message.role == "developer";
+}
+
 // The tokens of `whole` behind those of `beginning`, if it begins so.
 std::optional<std::vector<TokenId>> rest_of(const std::vector<TokenId>& whole,
                                             const std::vector<TokenId>& beginning) {
@@ -51,13 +55,14 @@ Vocabulary::Outcome Vocabulary::fitted(const text::PrepareRequest& request) cons
   try {
     if (request.continues && messages != nullptr) return continued(*messages);
     if (request.continues && text != nullptr) return continued(*text);
-    if (request.overflow == text::Overflow::truncate_middle && messages != nullptr) {
-      return text::fit_chat(*messages, request.tokens_max,
-                            [this](const Chat& chat) { return prepare(chat); });
-    }
-    auto outcome = prepare(request.input);
+    auto outcome = request.overflow == text::Overflow::truncate_middle && messages != nullptr
+                       ? text::fit_chat(*messages, request.tokens_max,
+                                        [this](const Chat& chat) { return prepare(chat); })
+                       : prepare(request.input);
     auto* prompt = std::get_if<text::PreparedPrompt>(&outcome);
-    if (request.overflow == text::Overflow::shift && messages != nullptr && prompt != nullptr) {
+    if (messages == nullptr || messages->empty() || prompt == nullptr) return outcome;
+    // Also for a later turn that shifts.
+    if (request.overflow == text::Overflow::shift || is_instruction(messages->front())) {
       prompt->keep = kept_of(*messages, prompt->tokens);
     }
     return outcome;
@@ -95,9 +100,7 @@ Vocabulary::Outcome Vocabulary::continued(const Chat& messages) const {
 
 // The beginning that the chat has in common with any other of the same system messages.
 std::uint32_t Vocabulary::kept_of(const Chat& messages, const std::vector<TokenId>& tokens) const {
-  const auto said = std::ranges::find_if_not(messages, [](const text::ChatMessage& message) {
-    return message.role == "system" || message.role == "developer";
-  });
+  const auto said = std::ranges::find_if_not(messages, is_instruction);
   Chat other{messages.begin(), said};
   other.push_back({"user", std::string{kSaid}});
   try {

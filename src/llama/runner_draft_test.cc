@@ -213,7 +213,7 @@ class RunnerDraftLoad : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(RunnerDraftLoad, KeepsSequencesApart) {
   // Where all share their room, what lies between a sequence's tokens changes how its sums are
   // rounded, with guesses or without.
-  const float epsilon = GetParam() > 0 ? 4 * kEpsilon : kEpsilon;
+  const float epsilon = GetParam() > 0 ? kSharedEpsilon : kEpsilon;
   Machine machine{31, {.sequences_max = 4, .batch_tokens_max = 64, .shared_tokens = GetParam()}};
   LoneModel lone;
   Prng random{5};

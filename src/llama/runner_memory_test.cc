@@ -183,7 +183,7 @@ TEST_F(RunnerTest, RequeuesTheNewestWhenSharedMemoryIsFull) {
     EXPECT_FALSE(outcome(id).problem) << id;
     EXPECT_EQ(outcome(id).tokens.size(), 60) << id;
     EXPECT_EQ(outcome(id).end, JobEnd::length) << id;
-    EXPECT_LT(lone.regret(random_prompt(id, 20), outcome(id).tokens), kEpsilon) << id;
+    EXPECT_LT(lone.regret(random_prompt(id, 20), outcome(id).tokens), kSharedEpsilon) << id;
     interrupted += outcome(id).steps.back() - outcome(id).steps.front() > 59 ? 1 : 0;
   }
   EXPECT_GT(interrupted, 0);
@@ -204,7 +204,7 @@ TEST_F(RunnerTest, FinishesAllOfMoreJobsThanThereIsRoomFor) {
   run();
   for (const auto& [id, job] : jobs) {
     EXPECT_EQ(outcome(id).end, JobEnd::length) << id;
-    EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens), kEpsilon) << id;
+    EXPECT_LT(lone.regret(job.prompt, outcome(id).tokens), kSharedEpsilon) << id;
   }
 }
 

@@ -89,7 +89,7 @@ TEST(Worker, ReportsProgressThenWhatItCanDo) {
   float progress = -1;
   auto event = worker.next();
   for (; event && std::holds_alternative<engine::Loading>(*event); event = worker.next()) {
-    EXPECT_GT(std::get<engine::Loading>(*event).progress, progress);
+    EXPECT_GE(std::get<engine::Loading>(*event).progress, progress);
     progress = std::get<engine::Loading>(*event).progress;
   }
   EXPECT_EQ(progress, 1);

@@ -18,7 +18,7 @@ struct PrefillLimits {
   // while: a cancel waits for it.
   Duration step_max = std::chrono::milliseconds{500};
   std::uint32_t tokens_min = 16;     // So that every prompt comes to its end.
-  std::uint32_t tokens_first = 512;  // As long as nothing is known.
+  std::uint32_t tokens_first = 64;  // As long as nothing is known.
 };
 
 // Learns from the steps what a token of a prompt costs, and what decoding does for each

@@ -18,7 +18,7 @@ void run(PrefillBudget& budget, std::uint32_t decoding, std::uint32_t prompt_tok
 }
 
 TEST(PrefillBudget, BeginsWithAGuess) {
-  EXPECT_EQ(PrefillBudget{kLimits}.tokens(0), 512);
+  EXPECT_EQ(PrefillBudget{kLimits}.tokens(0), 64);
 }
 
 TEST(PrefillBudget, FillsAStepToItsTarget) {

@@ -134,8 +134,8 @@ struct ServerConfig {
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N] [--step-target-ms N]
-  // [--speculate-tokens N] [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...` and as
-  // `program vocabulary --fd 3 --model PATH`; values of 0 and empty ones are left out.
+  // [--step-max-ms N] [--speculate-tokens N] [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...`
+  // and as `program vocabulary --fd 3 --model PATH`; values of 0 and empty ones are left out.
   std::string program = "/proc/self/exe";
 
   ServerLimits limits;

@@ -101,8 +101,20 @@ std::uint32_t GrammarMatcher::after(std::uint32_t places, char32_t character) {
   return next_[key] = number(std::move(following));
 }
 
-// Some character that begins so may come.
+// Some character that begins so may come. Looked up where it can be: a large vocabulary has
+// a hundred thousand tokens that end inside a character.
 bool GrammarMatcher::may_complete(const State& state) {
+  // The bits of a character, its missing bytes, and how many it has.
+  const std::uint64_t begun = std::uint64_t{state.missing} << 21U | state.bits;
+  const std::uint64_t form = std::uint64_t{state.least > 0x800} << 1U | (state.least > 0x80);
+  const std::uint64_t key = std::uint64_t{state.places} << 25U | form << 23U | begun;
+  if (const auto known = completes_.find(key); known != completes_.end()) return known->second;
+  const bool may = completes(state);
+  if (spend(completes_.size())) completes_[key] = may;
+  return may;
+}
+
+bool GrammarMatcher::completes(const State& state) {
   const auto shift = 6U * state.missing;
   const auto first = std::max<char32_t>(state.bits << shift, state.least);
   const auto last = static_cast<char32_t>(((state.bits + 1) << shift) - 1);

@@ -64,6 +64,7 @@ class GrammarMatcher {
   void expand(Place place, Places& out);
   void expand_rule(Place place);
   bool may_complete(const State& state);
+  bool completes(const State& state);
   bool spend(std::size_t entries);
 
   Grammar grammar_;
@@ -75,6 +76,8 @@ class GrammarMatcher {
   std::vector<const Places*> states_;  // Keys of state_numbers_.
   std::size_t state_places_ = 0;       // Of all states together.
   std::unordered_map<std::uint64_t, std::uint32_t> next_;
+  std::unordered_map<std::uint64_t, bool>
+      completes_;               // By places and what a character begins with.
   std::vector<Place> pending_;  // Scratch.
   std::size_t steps_ = 0;
   bool exhausted_ = false;

@@ -109,6 +109,17 @@ TEST(GrammarMatcher, GivesUpWhereTheWaysAreTooMany) {
   EXPECT_FALSE(deep.may_end(deep.start()));
 }
 
+// As many tokens of a large vocabulary end inside a character.
+TEST(GrammarMatcher, PartsOfCharactersThatAreKnownCostNothing) {
+  GrammarMatcher matcher = matcher_of("root ::= \"\\\"\" ([^\"\\\\] | \"\\\\\" [nt])* \"\\\"\"");
+  const auto state = matcher.next(matcher.start(), '"');
+  for (int i = 0; i < 1'000'000; ++i) {
+    const auto begun = matcher.next(state, static_cast<unsigned char>(0xE1 + i % 12));
+    ASSERT_TRUE(GrammarMatcher::alive(begun));
+  }
+  EXPECT_FALSE(matcher.exhausted());
+}
+
 TEST(GrammarMatcher, WhatIsKnownCostsNothing) {
   GrammarMatcher matcher = matcher_of("root ::= \"\\\"\" ([^\"\\\\] | \"\\\\\" [nt])* \"\\\"\"");
   auto state = matcher.next(matcher.start(), '"');
