@@ -27,7 +27,7 @@ TEST(NativeMessages, AcceptedSaysThatTheStreamWasThere) {
 }
 
 TEST(NativeMessages, TellWhatWasLeftOutOfThePrompt) {
-  TestStream stream;
+  const TestStream stream;
   core::Accepted accepted = stream.accepted();
   accepted.dropped = {.messages = 2, .tokens = 30};
   core::Resumed resumed = stream.resumed({0});

@@ -220,10 +220,10 @@ INSTANTIATE_TEST_SUITE_P(
 // A stream is copied forward as one record, and a record has an end.
 TEST(Journalled, RefusesWhatCanNeverBeWritten) {
   constexpr std::uint32_t kContextTokens = 16'777'216;
-  const engine::Sampling kScored{.logprobs = true, .top_logprobs = 20};
+  const engine::Sampling scored{.logprobs = true, .top_logprobs = 20};
   Harness h{Disk{}, Writing::at_once, {}, {.bytes_max = std::uint64_t{1} << 40}};
   h.start(8, kContextTokens);
-  h.submit({.sampling = kScored});
+  h.submit({.sampling = scored});
   h.prepared();
   ASSERT_THAT(h.refusals, SizeIs(1));
   const Problem& problem = h.refusals[0];
@@ -234,9 +234,9 @@ TEST(Journalled, RefusesWhatCanNeverBeWritten) {
   EXPECT_EQ(problem.numbers[1].value, stream::kRecordBytesMax);
   const auto most = static_cast<std::uint32_t>(problem.numbers[2].value);
   EXPECT_GT(most, 900'000U);
-  h.run({.sampling = kScored, .max_tokens = most});
+  h.run({.sampling = scored, .max_tokens = most});
   EXPECT_THAT(h.jobs, SizeIs(1));
-  h.submit({.sampling = kScored, .max_tokens = most + 1});
+  h.submit({.sampling = scored, .max_tokens = most + 1});
   h.prepared();
   EXPECT_THAT(h.refusals, SizeIs(2));
   h.submit({.sampling = {.logprobs = true}, .max_tokens = 1});

@@ -41,7 +41,7 @@ std::optional<std::vector<TokenId>> rest_of(const std::vector<TokenId>& whole,
 
 Vocabulary::Outcome Vocabulary::prepare(const text::PrepareRequest& request) const {
   auto grammar = answer_grammar(request.format);
-  if (auto* problem = std::get_if<Problem>(&grammar)) return *std::move(problem);
+  if (auto* problem = std::get_if<Problem>(&grammar)) return std::move(*problem);
   auto outcome = fitted(request);
   if (auto* prompt = std::get_if<text::PreparedPrompt>(&outcome)) {
     prompt->grammar = std::get<std::string>(std::move(grammar));

@@ -17,7 +17,7 @@ struct PrefillLimits {
   // How long one may take besides while none does, fewer than wait, or none was long for a
   // while: a cancel waits for it.
   Duration step_max = std::chrono::milliseconds{500};
-  std::uint32_t tokens_min = 16;     // So that every prompt comes to its end.
+  std::uint32_t tokens_min = 16;    // So that every prompt comes to its end.
   std::uint32_t tokens_first = 64;  // As long as nothing is known.
 };
 

@@ -38,7 +38,7 @@ struct Request {
   std::optional<std::uint32_t> poison = {};  // The engine dies instead of saying this token.
   std::string key = {};                      // Idempotency key.
   Priority priority = Priority::interactive;
-  bool shifts = false;                       // Goes on when its context is full.
+  bool shifts = false;  // Goes on when its context is full.
 };
 
 // A request and its whole answer, as a lone engine that nothing happens to gives it.
