@@ -103,7 +103,7 @@ TEST(GrammarMatcher, GivesUpWhereTheWaysAreTooMany) {
     const std::string next = "a" + std::to_string(i + 1);
     rules += "a" + std::to_string(i) + " ::= " + next + " \"x\" | " + next + " \"y\"\n";
   }
-  GrammarMatcher deep = matcher_of(rules + "a40 ::= \"z\"");
+  const GrammarMatcher deep = matcher_of(rules + "a40 ::= \"z\"");
   EXPECT_TRUE(deep.exhausted());
   EXPECT_FALSE(GrammarMatcher::alive(deep.start()));
   EXPECT_FALSE(deep.may_end(deep.start()));
