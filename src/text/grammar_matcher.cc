@@ -110,7 +110,8 @@ bool GrammarMatcher::may_complete(const State& state) {
   const std::uint64_t key = std::uint64_t{state.places} << 25U | form << 23U | begun;
   if (const auto known = completes_.find(key); known != completes_.end()) return known->second;
   const bool may = completes(state);
-  if (spend(completes_.size())) completes_[key] = may;
+  if (completes_.size() >= kMatcherEntriesMax) completes_.clear();
+  completes_[key] = may;
   return may;
 }
 

@@ -120,6 +120,21 @@ TEST(GrammarMatcher, PartsOfCharactersThatAreKnownCostNothing) {
   EXPECT_FALSE(matcher.exhausted());
 }
 
+TEST(GrammarMatcher, PartsOfCharactersAreNoWaysHoweverManyPlacesThereAre) {
+  GrammarMatcher matcher = matcher_of("root ::= [^a]{200}");
+  auto state = matcher.start();
+  for (int place = 0; place < 199; ++place) {
+    for (int begin = 0; begin < 768; ++begin) {
+      auto begun = matcher.next(state, static_cast<unsigned char>(0xE1 + begin / 64));
+      begun = matcher.next(begun, static_cast<unsigned char>(0x80 + begin % 64));
+      ASSERT_TRUE(GrammarMatcher::alive(begun)) << place;
+    }
+    matcher.renew();
+    state = matcher.next(state, 'b');
+  }
+  EXPECT_FALSE(matcher.exhausted());
+}
+
 TEST(GrammarMatcher, WhatIsKnownCostsNothing) {
   GrammarMatcher matcher = matcher_of("root ::= \"\\\"\" ([^\"\\\\] | \"\\\\\" [nt])* \"\\\"\"");
   auto state = matcher.next(matcher.start(), '"');
