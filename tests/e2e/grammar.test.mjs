@@ -127,8 +127,9 @@ for (const model of all) describe(basename(model), () => {
 });
 
 // The new worker goes on in the grammar where the tokens so far have led.
-test('an answer whose worker is killed keeps to its grammar', async () => {
+test('an answer whose worker is killed keeps to its grammar', async (t) => {
   const server = await Server.demo();
+  t.after(async () => { assert.equal(await server.stop(), 0); });
   const client = await server.connect();
   const [worker] = server.children('worker');
   client.send({
@@ -146,5 +147,4 @@ test('an answer whose worker is killed keeps to its grammar', async () => {
   assert.ok(done.seq > seq);
   assert.notDeepEqual(server.children('worker'), [worker]);
   await client.close();
-  assert.equal(await server.stop(), 0);
 });
