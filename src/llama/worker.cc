@@ -61,7 +61,8 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                    const Fault& fault) {
   Runner runner{model,
                 {.step_target = std::chrono::milliseconds{options.step_target_ms},
-                 .step_max = std::chrono::milliseconds{options.step_max_ms}},
+                 .step_max = std::chrono::milliseconds{options.step_max_ms},
+                 .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
                 fault,
                 options.draft_tokens_max};
   auto said = std::chrono::steady_clock::now();
