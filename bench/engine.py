@@ -115,13 +115,13 @@ def contents(args, binaries, runs):
     rows = [row.as_json() for run in runs for row in run.rows()]
     peers = {run.of.model: run.of.chosen.kinds for run in runs}
     return {"versions": versions(binaries), "threads": args.threads, "repeat": args.repeat,
-            "peer_settings": peers, "rows": rows}
+            "api": args.api, "journal": args.journal, "peer_settings": peers, "rows": rows}
 
 
 def versions(binaries):
     ours = json.loads(servers.output([binaries.seedance, "version", "--json"]))
-    return {**ours, "llama_server": machine.field(
-        servers.output([binaries.llama_server, "--version"]), "version")}
+    peer = machine.field(servers.output([binaries.llama_server, "--version"]), "version")
+    return {"seedance": ours["seedance"], "its llama.cpp": ours["llama_cpp"], "llama-server": peer}
 
 
 def measure(args, binaries, runs):
@@ -145,11 +145,12 @@ def print_results(args, binaries, runs):
         print(json.dumps({"machine": args.machine, **contents(args, binaries, runs)}, indent=1))
         return
     rows = [row for run in runs for row in run.rows()]
-    print(f"{machine.sentence(args.machine)}.\n\n{versions(binaries)}; {args.threads} threads each; "
-          f"medians of {args.repeat} [least, most]; ours over {args.api}, journal {args.journal}.\n")
+    which = ", ".join(f"{name} {version}" for name, version in versions(binaries).items())
+    print(f"{machine.sentence(args.machine)}.\n\n{which}; {args.threads} threads each; medians of "
+          f"{args.repeat} [least most]; ours over {args.api}, journal: {args.journal}.\n")
     for run in runs:
         for kind in run.of.chosen.kinds:
-            print(f"- llama-server, {run.of.model}, {kind}: {run.of.chosen.best(kind)}")
+            print(f"- llama-server, {run.of.model}, {kind}: `{run.of.chosen.best(kind)}`")
     print(f"\n{table.markdown(rows)}\n\n{table.summary(rows)}")
 
 

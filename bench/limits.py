@@ -1,4 +1,4 @@
-"""What becomes of more requests than there is room for, of faults, and of memory in the long run."""
+"""What becomes of more requests than there is room for, of faults, and of memory over time."""
 
 import json
 import subprocess

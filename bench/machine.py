@@ -52,7 +52,8 @@ def sentence(machine):
     compilers = "; ".join(f"{name} by {which}" for name, which in machine["compilers"].items())
     return (f"{machine['time']}: {machine['cpu']}, {machine['cores']} cores, "
             f"{machine['memory_gib']:.0f} GiB, {machine['kernel']}, frequency governor "
-            f"{machine['governor']}; load before the start {machine['load_before']:.2f}; {compilers}")
+            f"{machine['governor']}; load before the start {machine['load_before']:.2f}; "
+            f"{compilers}")
 
 
 def busy_ticks(stat):

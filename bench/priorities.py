@@ -1,6 +1,6 @@
-"""How long a request waits for its first token among others that nobody waits for: beside answers of
-the priority "batch", of which 200 are always queued, the same short request comes again and again
-with each priority."""
+"""How long a request waits for its first token among others that nobody waits for: beside answers
+of the priority "batch", of which 200 are always queued, the same short request comes again and
+again with each priority."""
 
 import json
 import random
