@@ -363,10 +363,12 @@ void BatchPlanner::fill(std::uint32_t slot) {
 
 void BatchPlanner::on_computed(Duration took) {
   std::uint32_t decoding = 0;
+  std::uint32_t fillers = 0;  // Not of those who decode: PrefillBudget is not asked for them.
   std::uint32_t prompt_tokens = 0;
   std::uint32_t drafted = 0;
   for (const Part& part : parts_) {
-    (part.filler || decodes(part.slot.value) ? decoding : prompt_tokens) += part.count;
+    const bool decodes_here = !part.filler && decodes(part.slot.value);
+    (part.filler ? fillers : decodes_here ? decoding : prompt_tokens) += part.count;
     drafted += part.drafted;
     if (part.drafted == 0) continue;
     drafts_.tokens += std::min(part.drafted, static_cast<std::uint32_t>(guess(part.slot).size()));
@@ -376,7 +378,7 @@ void BatchPlanner::on_computed(Duration took) {
   } else if (drafted == 0) {
     budget_.on_step(decoding, prompt_tokens, took);
   }
-  if (prompt_tokens == 0) draft_budget_.on_step(decoding + drafted, took);
+  if (prompt_tokens == 0) draft_budget_.on_step(decoding + fillers + drafted, took);
   turns_.on_taken(turn_);
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (jobs_[slot]) slots_.on_computed({slot}, std::exchange(jobs_[slot]->placed, 0));
