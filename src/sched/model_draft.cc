@@ -8,9 +8,6 @@
 namespace seedance::sched {
 namespace {
 
-// So many unread tokens are read together with guessing, at hardly more cost.
-constexpr std::uint32_t kAlongMax = 8;
-
 // Guesses that are made only to see whether they are right.
 constexpr std::uint32_t kTrialGuesses = 4;
 
@@ -36,8 +33,8 @@ DraftBudget::Choice ModelDraft::plan(std::span<const Sequence> sequences, const 
   for (const Sequence& sequence : sequences) {
     const Text text = text_of(sequence);
     chances.push_back(sequence.chance);
-    if (text.unread() <= kAlongMax) chances_ready.push_back(sequence.chance);
-    (text.unread() <= kAlongMax ? ready : behind).push_back(text);
+    if (text.unread() <= kReadAlongMax) chances_ready.push_back(sequence.chance);
+    (text.unread() <= kReadAlongMax ? ready : behind).push_back(text);
   }
   const auto count = static_cast<std::uint32_t>(sequences.size());
   const auto choice = [&](std::span<const double> of) {

@@ -15,6 +15,9 @@
 
 namespace seedance::sched {
 
+// So many unread tokens of each sequence are read together with guessing, at hardly more cost.
+inline constexpr std::uint32_t kReadAlongMax = 8;
+
 // Of a draft model in one slot of its memory: it keeps what it holds before `begin`, reads `count`
 // tokens of the sequence from there on, and says what it would go on with. All that is to be done
 // before one batch is of the same number of guesses.
