@@ -104,7 +104,10 @@ def row_bytes(kind: str, columns: int) -> int:
     return {"f32": 4 * columns, "f16": 2 * columns, "q8_0": columns // 32 * 34}[kind]
 
 
-def tensors(shape: Shape, kind: str, say: float = 1) -> list[tuple[str, str, tuple[int, ...], float]]:
+Table = list[tuple[str, str, tuple[int, ...], float]]
+
+
+def tensors(shape: Shape, kind: str, say: float = 1) -> Table:
     """(name, type, dimensions with the row first, deviation); norms have one dimension.
 
     `say` scales what the layers add to a token's embedding.

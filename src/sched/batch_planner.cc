@@ -180,7 +180,7 @@ std::uint32_t BatchPlanner::enter(Waiting& job) {
                  .scope = job.scope,
                  .claim = job.claim,
                  .tokens_max = job.tokens_max,
-                 .modelled = Guess{model_draft_.chance()}};
+                 .modelled = model_draft_.new_guess()};
   ++running_;
   return 1 + (slots_.take_copied() / kCopiedPerComputed);
 }

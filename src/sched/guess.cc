@@ -1,16 +1,6 @@
 #include "sched/guess.h"
 
 namespace seedance::sched {
-namespace {
-
-// The share of the newest guess in the average.
-constexpr double kNewest = 0.125;
-
-}  // namespace
-
-double chance_after(double chance, bool right) {
-  return chance + (kNewest * ((right ? 1 : 0) - chance));
-}
 
 void Guess::set(std::span<const TokenId> tokens) {
   tokens_.assign(tokens.begin(), tokens.end());
@@ -20,7 +10,7 @@ void Guess::set(std::span<const TokenId> tokens) {
 bool Guess::on_token(TokenId token) {
   if (told_ == tokens_.size()) return false;
   const bool right = tokens_[told_++] == token;
-  chance_ = chance_after(chance_, right);
+  chance_ += newest_ * ((right ? 1 : 0) - chance_);
   if (!right) told_ = tokens_.size();
   return right;
 }

@@ -14,7 +14,8 @@ namespace seedance::sched {
 class Guess {
  public:
   Guess() = default;
-  explicit Guess(double chance) : chance_(chance) {}
+  // `newest` is the share of the newest guess in the average.
+  Guess(double chance, double newest) : chance_(chance), newest_(newest) {}
 
   // What was guessed before is forgotten.
   void set(std::span<const TokenId> tokens);
@@ -33,9 +34,7 @@ class Guess {
   std::vector<TokenId> tokens_;
   std::size_t told_ = 0;  // Of tokens_.
   double chance_ = 0.5;
+  double newest_ = 0.125;
 };
-
-// The chance after one more judgement.
-double chance_after(double chance, bool right);
 
 }  // namespace seedance::sched

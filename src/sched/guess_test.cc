@@ -36,9 +36,12 @@ TEST(Guess, LearnsHowOftenItIsRight) {
 }
 
 TEST(Guess, LearnsNothingWhereNothingWasGuessed) {
-  Guess guess{0.3};
+  Guess guess{0.5, 0.5};
   guess.on_token({1});
-  EXPECT_EQ(guess.chance(), 0.3);
+  EXPECT_EQ(guess.chance(), 0.5);
+  guess.add({2});
+  guess.on_token({2});
+  EXPECT_EQ(guess.chance(), 0.75);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "sched/guess.h"
 
 namespace seedance::sched {
 namespace {
@@ -13,10 +12,12 @@ constexpr std::uint32_t kTrialGuesses = 4;
 
 // What goes into the purse of all time, until it is as full as it was in the beginning.
 constexpr double kPart = 1.0 / 128;
-constexpr double kFullNs = 5e8;
+constexpr double kFullNs = 1e8;
 
-// The share of the newest reading in the average.
+// The share of the newest reading in the average,
 constexpr double kNewest = 0.25;
+// and of the newest guess: whether it pays may depend on a few hundredths.
+constexpr double kNewestGuess = 1.0 / 32;
 
 }  // namespace
 
@@ -127,7 +128,12 @@ void ModelDraft::on_computed(Duration took) {
 }
 
 void ModelDraft::on_judged(bool right) {
-  chance_ = chance_after(chance_, right);
+  const double newest = std::max(kNewestGuess, 1.0 / static_cast<double>(2 + judged_++));
+  chance_ += newest * ((right ? 1 : 0) - chance_);
+}
+
+Guess ModelDraft::new_guess() const {
+  return Guess{chance_, kNewestGuess};
 }
 
 }  // namespace seedance::sched

@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/time.h"
 #include "sched/draft_budget.h"
+#include "sched/guess.h"
 #include "sched/kv_slots.h"
 #include "sched/row_costs.h"
 
@@ -67,8 +68,8 @@ class ModelDraft {
   void on_computed(Duration took);  // The step.
   void on_judged(bool right);
 
-  // Of a guess for a sequence that it has not guessed for yet.
-  double chance() const { return chance_; }
+  // Of a sequence that it has not guessed for yet.
+  Guess new_guess() const;
 
  private:
   struct Text {
@@ -92,7 +93,8 @@ class ModelDraft {
   double purse_ns_;
   double read_ns_ = 0;  // What a token takes; 0 = not known.
   RowCosts guess_costs_;
-  double chance_ = 0.5;
+  double chance_ = 0.5;  // Of all sequences.
+  std::uint64_t judged_ = 0;
 };
 
 }  // namespace seedance::sched
