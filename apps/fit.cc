@@ -120,6 +120,8 @@ Command add_fit(CLI::App& parent) {
   app->add_option("--adapter", options->adapters,
                   "NAME=FILE of a LoRA adapter, as `serve` takes it")
       ->allow_extra_args(false);
+  app->add_option("--draft-model", worker.draft_model,
+                  "GGUF file of a draft model, as `serve` takes it");
   app->add_option("--memory", options->memory,
                   "MiB that may be taken, in place of what this machine has now")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

@@ -63,7 +63,7 @@ Result<bool> default_model(config::Settings& settings, const std::string& data_d
 }
 
 // Every part is there, can be read, and is whole; so is every adapter, and it is one of such a
-// model.
+// model; so is a draft model.
 Result<std::vector<std::string>> check_model(const server::ServerConfig& config) {
   const auto* model = std::get_if<server::LlamaModel>(&config.models.front().engine);
   if (model == nullptr) return std::vector<std::string>{};
@@ -73,6 +73,10 @@ Result<std::vector<std::string>> check_model(const server::ServerConfig& config)
   for (const server::Adapter& adapter : model->adapters) {
     const auto bytes = llama::inspect_adapter_file(adapter.path, model->path);
     if (!bytes) return std::unexpected(bytes.error());
+  }
+  if (!model->draft_model.empty()) {
+    const auto draft = llama::inspect_model_file(model->draft_model);
+    if (!draft) return fail(draft.error().code, "draft_model: " + draft.error().detail);
   }
   return std::move(file->paths);
 }

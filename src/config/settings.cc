@@ -63,6 +63,10 @@ constexpr std::array kKeys{
         "Tokens that one step guesses at most, of all streams together; with more streams than "
         "that none are guessed",
         &S::speculate_tokens, 1, 255},
+    Key{"draft_model", "--draft-model", kModel,
+        "GGUF file of a small model with the same vocabulary, which guesses in the same way, also "
+        "what says nothing again; empty = none",
+        &S::draft_model},
     Key{"step_max_ms", "--step-max-ms", kModel,
         "Milliseconds that a step may take in which prompts alone are computed; a cancel waits for "
         "it",

@@ -8,6 +8,7 @@
 #include <exception>
 #include <ranges>
 
+#include "base/check.h"
 #include "llama/context_plan.h"
 #include "llama/model_file.h"
 
@@ -17,16 +18,50 @@ namespace {
 // What llama.cpp notes of each token's place, besides.
 constexpr std::uint64_t kRecordBytes = 64;
 
-common_device_memory_data_vec lay_out(const WorkerOptions& options,
-                                      const llama_context_params& parameters,
-                                      std::vector<ggml_backend_dev_t>& devices,
-                                      std::uint32_t& trained_tokens) {
+// What the model takes on each device; all that the machine has may be taken.
+std::vector<DeviceFit> lay_out(const WorkerOptions& options, const llama_context_params& parameters,
+                               std::uint32_t& trained_tokens) {
   llama_model_params model = llama_model_default_params();
   model.n_gpu_layers = options.gpu_layers;
+  std::vector<ggml_backend_dev_t> devices;
   std::uint32_t layers = 0;
   std::uint32_t experts = 0;
-  return common_get_device_memory_data(options.model_path.c_str(), &model, &parameters, devices,
-                                       layers, trained_tokens, experts, GGML_LOG_LEVEL_ERROR);
+  const auto memory =
+      common_get_device_memory_data(options.model_path.c_str(), &model, &parameters, devices,
+                                    layers, trained_tokens, experts, GGML_LOG_LEVEL_ERROR);
+  std::vector<DeviceFit> out;
+  for (std::size_t at = 0; at < memory.size(); ++at) {
+    const bool host = at + 1 == memory.size();
+    const std::uint64_t records = host ? std::uint64_t{parameters.n_ctx} * kRecordBytes : 0;
+    out.push_back(
+        {.name = host ? "memory" : ggml_backend_dev_name(devices.at(at)),
+         .weights = memory[at].model,
+         .streams = memory[at].context + records,
+         .compute = memory[at].compute,
+         .available = static_cast<std::uint64_t>(std::max<std::int64_t>(memory[at].free, 0))});
+  }
+  return out;
+}
+
+// It has memory for the same streams.
+Result<void> add_draft(const WorkerOptions& options, const ContextPlan& plan,
+                       std::vector<DeviceFit>& devices) {
+  if (options.draft_model.empty()) return {};
+  const WorkerOptions draft = draft_options(options, plan);
+  if (const auto file = inspect_model_file(draft.model_path); !file) {
+    return fail(file.error().code, "draft model: " + file.error().detail);
+  }
+  const auto own = plan_context(draft, plan.context_tokens);
+  if (!own) return std::unexpected(own.error());
+  std::uint32_t trained = 0;
+  for (const DeviceFit& added : lay_out(draft, own->parameters, trained)) {
+    const auto device = std::ranges::find(devices, added.name, &DeviceFit::name);
+    SEEDANCE_CHECK(device != devices.end(), "both models know the same devices");
+    device->weights += added.weights;
+    device->streams += added.streams;
+    device->compute += added.compute;
+  }
+  return {};
 }
 
 // Where the weights are that they change: each device has about its part.
@@ -80,31 +115,22 @@ Result<MemoryFit> fit_memory(const WorkerOptions& options, LogCapture& log,
   llama_backend_init();
   try {
     // Once for what the model was made for, which only a look into it tells.
-    std::vector<ggml_backend_dev_t> devices;
     std::uint32_t trained = 1;
     WorkerOptions smallest = options;
     smallest.sequences_max = 1;
     smallest.shared_tokens = 0;
     const auto first = plan_context(smallest, 256);
     if (!first) return std::unexpected(first.error());
-    lay_out(options, first->parameters, devices, trained);
+    lay_out(options, first->parameters, trained);
     const auto plan = plan_context(options, std::max(trained, 1U));
     if (!plan) return std::unexpected(plan.error());
-    devices.clear();
-    const auto memory = lay_out(options, plan->parameters, devices, trained);
-    MemoryFit fit{.devices = {},
+    MemoryFit fit{.devices = lay_out(options, plan->parameters, trained),
                   .context_tokens = plan->context_tokens,
                   .streams = plan->sequences,
                   .tokens = plan->parameters.n_ctx};
-    for (std::size_t at = 0; at < memory.size(); ++at) {
-      const bool host = at + 1 == memory.size();
-      fit.devices.push_back({.name = host ? "memory" : ggml_backend_dev_name(devices.at(at)),
-                             .weights = memory[at].model,
-                             .streams = memory[at].context + (host ? fit.tokens * kRecordBytes : 0),
-                             .compute = memory[at].compute,
-                             .available = host ? available
-                                               : static_cast<std::uint64_t>(
-                                                     std::max<std::int64_t>(memory[at].free, 0))});
+    fit.devices.back().available = available;
+    if (const auto added = add_draft(options, *plan, fit.devices); !added) {
+      return std::unexpected(added.error());
     }
     if (const auto added = add_adapters(options, fit.devices); !added) {
       return std::unexpected(added.error());

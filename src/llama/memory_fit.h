@@ -14,7 +14,7 @@ namespace seedance::llama {
 // On one device, or in the machine's memory. In bytes.
 struct DeviceFit {
   std::string name;
-  std::uint64_t weights = 0;    // With those of adapters.
+  std::uint64_t weights = 0;    // With those of adapters and of a draft model, as all else.
   std::uint64_t streams = 0;    // What is kept of their tokens.
   std::uint64_t compute = 0;    // Room for one step.
   std::uint64_t available = 0;  // That may be taken.

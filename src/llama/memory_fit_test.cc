@@ -57,6 +57,24 @@ TEST(MemoryFit, CountsAdapters) {
   EXPECT_THAT(broken.error().detail, HasSubstr("holds no adapter"));
 }
 
+// As much again, where it is as large.
+TEST(MemoryFit, CountsADraftModel) {
+  const WorkerOptions options{.context_tokens = 512, .sequences_max = 4};
+  WorkerOptions with = options;
+  with.draft_model = test_draft_path();
+  const DeviceFit none = fit(options).devices.at(0);
+  const DeviceFit both = fit(with).devices.at(0);
+  EXPECT_EQ(both.weights, 2 * none.weights);
+  EXPECT_EQ(both.streams, 2 * none.streams);
+  EXPECT_GT(both.compute, none.compute);
+  EXPECT_EQ(fit(with).bytes_per_token(), 2 * fit(options).bytes_per_token());
+  LogCapture log;
+  const auto broken =
+      fit_memory({.model_path = test_model_path(), .draft_model = "/no/such.gguf"}, log, kGib);
+  ASSERT_FALSE(broken);
+  EXPECT_THAT(broken.error().detail, HasSubstr("/no/such.gguf"));
+}
+
 TEST(MemoryFit, SaysWhetherItFitsAndHowManyWould) {
   const MemoryFit roomy = fit({.context_tokens = 512, .sequences_max = 4});
   EXPECT_TRUE(roomy.fits());

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 #include "base/time.h"
 #include "llama/context_plan.h"
 #include "llama/failure.h"
 #include "llama/model_file.h"
+#include "llama/same_vocabulary.h"
 
 namespace seedance::llama {
 namespace {
@@ -36,6 +38,19 @@ double gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1U << 30U);
 }
 
+std::string too_much(const ContextPlan& plan, std::uint64_t needed, std::uint64_t available) {
+  if (plan.parameters.kv_unified) {
+    return fmt::format(
+        "kv_tokens: room for {} tokens needs {:.3g} GiB of memory beside the model, "
+        "{:.3g} GiB are available: give fewer",
+        plan.parameters.n_ctx, gib(needed), gib(available));
+  }
+  return fmt::format(
+      "{} sequences of {} tokens need {:.3g} GiB of memory beside the model, {:.3g} "
+      "GiB are available: use a smaller context or fewer sequences",
+      plan.sequences, plan.context_tokens, gib(needed), gib(available));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapture& log,
@@ -55,7 +70,10 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   const auto adapter_bytes = model->load_adapters(options, log, available);
   if (!adapter_bytes) return std::unexpected(adapter_bytes.error());
   stage("load");
-  if (const auto made = model->make_context(options, log, available - *adapter_bytes); !made) {
+  const auto draft_bytes = model->open_draft(options, log, progress);
+  if (!draft_bytes) return std::unexpected(draft_bytes.error());
+  const std::uint64_t taken = std::min(available, *adapter_bytes + *draft_bytes);
+  if (const auto made = model->make_contexts(options, log, available - taken); !made) {
     return std::unexpected(made.error());
   }
   stage("KV");
@@ -72,6 +90,7 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
 }
 
 Model::~Model() {
+  draft_.reset();
   if (context_ != nullptr) llama_free(context_);
   if (threads_ != nullptr) ggml_threadpool_free(threads_);
   if (model_ != nullptr) llama_model_free(model_);
@@ -84,6 +103,7 @@ Result<void> Model::open(const WorkerOptions& options, LogCapture& log,
     return fail(file.error().code, file.error().detail + because(log.take()));
   }
   llama_backend_init();
+  path_ = options.model_path;
   model_parameters_ = llama_model_default_params();
   model_parameters_.n_gpu_layers = options.gpu_layers;
   model_parameters_.load_mode = LLAMA_LOAD_MODE_MMAP;
@@ -180,43 +200,89 @@ bool Model::ends(TokenId token) const {
   return std::ranges::binary_search(end_tokens_, token);
 }
 
-Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
-                                 std::uint64_t available) {
+// Its bytes: the kernel may keep all of it in memory.
+Result<std::uint64_t> Model::open_draft(const WorkerOptions& options, LogCapture& log,
+                                        const std::function<void(float)>& progress) {
+  if (options.draft_model.empty()) return 0;
+  const auto refuse = [&](const std::string& why) {
+    return fail(Errc::invalid, fmt::format("draft_model: '{}' {}", options.draft_model, why));
+  };
+  constexpr std::string_view kCannotCut =
+      "keeps a state, or a window of the last tokens, from which no guess can be cut off again";
+  if (!can_cut()) {
+    return fail(Errc::invalid, fmt::format("draft_model: the model '{}' {}: leave draft_model out",
+                                           path_, kCannotCut));
+  }
+  WorkerOptions own = options;
+  own.model_path = options.draft_model;
+  draft_.reset(new Model);
+  if (auto opened = draft_->open(own, log, progress); !opened) {
+    return fail(opened.error().code, "draft_model: " + opened.error().detail);
+  }
+  if (const auto differs = vocabulary_difference(llama_model_get_vocab(model_),
+                                                 llama_model_get_vocab(draft_->model_))) {
+    return refuse("cannot guess for this model: its vocabulary " + *differs);
+  }
+  if (!draft_->can_cut()) return refuse(std::string{kCannotCut});
+  draft_->read_vocabulary();
+  return llama_model_size(draft_->model_);
+}
+
+Result<void> Model::make_contexts(const WorkerOptions& options, LogCapture& log,
+                                  std::uint64_t available) {
   const auto trained = static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_)));
+  const auto needed_for = [&](const ContextPlan& plan) {
+    return memory_needed(plan.parameters, available) +
+           (draft_ ? draft_->memory_needed(plan.parameters, available) : 0);
+  };
   auto plan = plan_context(options, trained);
   if (!plan) return std::unexpected(plan.error());
-  std::uint64_t needed = memory_needed(options.model_path, plan->parameters, available);
-  if (needed > available && options.sequences_max == 0) {
+  std::uint64_t needed = needed_for(*plan);
+  // Again where what a step takes, however few there are, is much of it.
+  for (std::uint32_t tokens = 0;
+       needed > available && options.sequences_max == 0 && tokens != plan->parameters.n_ctx;) {
+    tokens = plan->parameters.n_ctx;
     const double share = kShareTaken * static_cast<double>(available) / static_cast<double>(needed);
-    plan =
-        plan_context(options, trained, static_cast<std::uint64_t>(share * plan->parameters.n_ctx));
+    plan = plan_context(options, trained, static_cast<std::uint64_t>(share * tokens));
     if (!plan) return std::unexpected(plan.error());
-    needed = memory_needed(options.model_path, plan->parameters, available);
+    needed = needed_for(*plan);
   }
-  const llama_context_params& parameters = plan->parameters;
-  context_tokens_ = plan->context_tokens;
-  sequences_max_ = plan->sequences;
-  shares_memory_ = parameters.kv_unified;
-  if (needed > available)
-    return fail(Errc::overloaded, too_much(parameters.n_ctx, needed, available));
+  if (needed > available) return fail(Errc::overloaded, too_much(*plan, needed, available));
+  if (auto made = make_context(*plan, log); !made) return made;
+  if (draft_) {
+    const auto draft_plan = plan_context(draft_options(options, *plan), trained);
+    if (!draft_plan) return std::unexpected(draft_plan.error());
+    if (auto made = draft_->make_context(*draft_plan, log); !made) return made;
+  }
+  start_threads();
+  return {};
+}
+
+Result<void> Model::make_context(const ContextPlan& plan, LogCapture& log) {
+  context_tokens_ = plan.context_tokens;
+  sequences_max_ = plan.sequences;
+  shares_memory_ = plan.parameters.kv_unified;
   log.take();
-  context_ = llama_init_from_model(model_, parameters);
-  if (context_ == nullptr) {
-    return fail(Errc::overloaded,
-                fmt::format("no memory can be set up for {} sequences of {} tokens{}",
-                            sequences_max_, context_tokens_, because(log.take())));
-  }
-  ggml_threadpool_params threads = ggml_threadpool_params_default(parameters.n_threads);
+  context_ = llama_init_from_model(model_, plan.parameters);
+  if (context_ != nullptr) return {};
+  return fail(Errc::overloaded,
+              fmt::format("no memory can be set up for {} sequences of {} tokens of '{}'{}",
+                          plan.sequences, plan.context_tokens, path_, because(log.take())));
+}
+
+// One set for both: only one computes at a time.
+void Model::start_threads() {
+  ggml_threadpool_params threads = ggml_threadpool_params_default(llama_n_threads(context_));
   threads.poll = kPoll;
   threads_ = ggml_threadpool_new(&threads);
   llama_attach_threadpool(context_, threads_, threads_);
-  return {};
+  if (draft_) llama_attach_threadpool(draft_->context_, threads_, threads_);
 }
 
 // The kernel promises more than it has and kills whoever takes it: so look first.
 // The quick bound holds for usual attention; the exact number needs llama.cpp to
 // load the metadata once more and to keep a record of each token's place.
-std::uint64_t Model::memory_needed(const std::string& path, const llama_context_params& parameters,
+std::uint64_t Model::memory_needed(const llama_context_params& parameters,
                                    std::uint64_t available) {
   constexpr std::uint64_t kRecordBytes = 64;
   const std::uint64_t records = parameters.n_ctx * kRecordBytes;
@@ -227,23 +293,9 @@ std::uint64_t Model::memory_needed(const std::string& path, const llama_context_
   std::vector<ggml_backend_dev_t> devices;
   std::uint32_t unused = 0;
   const auto exact =
-      common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices, unused,
+      common_get_device_memory_data(path_.c_str(), &model_parameters_, &parameters, devices, unused,
                                     unused, unused, GGML_LOG_LEVEL_ERROR);
   return records + exact.back().context + exact.back().compute;
-}
-
-std::string Model::too_much(std::uint32_t tokens, std::uint64_t needed,
-                            std::uint64_t available) const {
-  if (shares_memory_) {
-    return fmt::format(
-        "kv_tokens: room for {} tokens needs {:.3g} GiB of memory beside the model, "
-        "{:.3g} GiB are available: give fewer",
-        tokens, gib(needed), gib(available));
-  }
-  return fmt::format(
-      "{} sequences of {} tokens need {:.3g} GiB of memory beside the model, {:.3g} "
-      "GiB are available: use a smaller context or fewer sequences",
-      sequences_max_, context_tokens_, gib(needed), gib(available));
 }
 
 Result<void> Model::warm_up(LogCapture& log) {
@@ -257,7 +309,7 @@ Result<void> Model::warm_up(LogCapture& log) {
   }
   llama_synchronize(context_);
   clear(0);
-  return {};
+  return draft_ ? draft_->warm_up(log) : Result<void>{};
 }
 
 void Model::clear(std::uint32_t sequence) {

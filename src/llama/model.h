@@ -13,6 +13,7 @@
 
 #include "base/id.h"
 #include "base/result.h"
+#include "llama/context_plan.h"
 #include "llama/kv_memory.h"
 #include "llama/log_capture.h"
 #include "llama/system_memory.h"
@@ -45,6 +46,9 @@ class Model {
   void use_adapter(std::uint32_t number);
   std::uint32_t adapters() const { return static_cast<std::uint32_t>(adapters_.size()); }
 
+  // A small one of the same vocabulary, with memory for the same sequences; null = none.
+  Model* draft() const { return draft_.get(); }
+
   bool can_cut() const { return KvMemory::can_cut(model_); }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
@@ -67,18 +71,23 @@ class Model {
                                       std::uint64_t available);
   Result<void> warm_up_adapters(const WorkerOptions& options, LogCapture& log,
                                 const std::function<void(float)>& progress);
-  Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
-  std::uint64_t memory_needed(const std::string& path, const llama_context_params& parameters,
-                              std::uint64_t available);
-  std::string too_much(std::uint32_t tokens, std::uint64_t needed, std::uint64_t available) const;
+  Result<std::uint64_t> open_draft(const WorkerOptions& options, LogCapture& log,
+                                   const std::function<void(float)>& progress);
+  Result<void> make_contexts(const WorkerOptions& options, LogCapture& log,
+                             std::uint64_t available);
+  Result<void> make_context(const ContextPlan& plan, LogCapture& log);
+  void start_threads();
+  std::uint64_t memory_needed(const llama_context_params& parameters, std::uint64_t available);
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);
 
+  std::string path_;
   llama_model_params model_parameters_ = {};
   llama_model* model_ = nullptr;
   std::vector<llama_adapter_lora*> adapters_;  // The model's.
   llama_context* context_ = nullptr;
   ggml_threadpool* threads_ = nullptr;
+  std::unique_ptr<Model> draft_;
   std::uint32_t context_tokens_ = 0;
   std::uint32_t sequences_max_ = 0;
   bool shares_memory_ = false;

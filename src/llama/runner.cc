@@ -21,12 +21,14 @@ constexpr std::uint32_t kGapMax = 8;
 constexpr std::uint32_t kReuseMin = 16;
 
 sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
-                               std::uint32_t draft_tokens_max) {
+                               Drafting drafting) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
           .reuse_min = model.can_cut() ? kReuseMin : 0,
-          .draft_tokens_max = model.can_cut() ? draft_tokens_max : 0,
+          .draft_tokens_max = model.can_cut() ? drafting.tokens_max : 0,
+          .draft_ngrams = drafting.ngrams,
+          .draft_model = model.draft() != nullptr,
           .prefill = prefill};
 }
 
@@ -40,20 +42,16 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault,
-               std::uint32_t draft_tokens_max)
+Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault, Drafting drafting,
+               Clock clock)
     : model_(model),
       team_(llama_n_threads(model.context())),
       memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill, draft_tokens_max)),
-      fault_(std::move(fault)) {
-  const std::size_t rows = model.batch_tokens_max();
-  tokens_.reserve(rows);
-  positions_.reserve(rows);
-  sequences_.reserve(rows);
-  outputs_.reserve(rows);
-  sequence_counts_.assign(rows, 1);
-  for (std::size_t row = 0; row < rows; ++row) sequence_lists_.push_back(sequences_.data() + row);
+      planner_(limits_of(model, prefill, drafting)),
+      fault_(std::move(fault)),
+      now_(std::move(clock)),
+      batch_(model.batch_tokens_max()) {
+  if (model.draft() != nullptr) draft_.emplace(*model.draft());
 }
 
 void Runner::on_command(engine::Command command) {
@@ -150,16 +148,11 @@ Result<std::vector<engine::Event>> Runner::step() {
     }
     if (parts.empty()) break;
     start(parts);
+    draft();
     fill_batch(parts);
     model_.use_adapter(planner_.adapter());
-    const llama_batch batch{.n_tokens = static_cast<std::int32_t>(tokens_.size()),
-                            .token = tokens_.data(),
-                            .embd = nullptr,
-                            .pos = positions_.data(),
-                            .n_seq_id = sequence_counts_.data(),
-                            .seq_id = sequence_lists_.data(),
-                            .logits = outputs_.data()};
-    const auto begun = std::chrono::steady_clock::now();
+    const llama_batch batch = batch_.view();
+    const auto begun = now_();
     const int status = decode(batch, parts);
     llama_synchronize(model_.context());  // A device computes on behind the call.
     if (status == 1 && planner_.on_no_room()) continue;
@@ -175,7 +168,7 @@ Result<std::vector<engine::Event>> Runner::step() {
       fail_jobs(parts,
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
     } else {
-      sample(parts, std::chrono::steady_clock::now() - begun);
+      sample(parts, now_() - begun);
     }
     break;
   }
@@ -197,7 +190,7 @@ int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts)
 }
 
 void Runner::start(std::span<const sched::Part> parts) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = now_();
   for (const sched::Part& part : parts) {
     if (part.filler) continue;
     Running& running = jobs_.at(part.job);
@@ -205,11 +198,23 @@ void Runner::start(std::span<const sched::Part> parts) {
   }
 }
 
+void Runner::draft() {
+  const auto work = planner_.draft_work();
+  if (work.empty()) return;
+  const auto begun = now_();
+  std::vector<std::span<const TokenId>> texts;
+  for (const auto& [slot, begin, count, guesses] : work) {
+    texts.push_back(planner_.tokens(slot).subspan(begin, count));
+  }
+  if (const auto guesses = draft_->run(work, texts)) {
+    planner_.on_drafted(*guesses, now_() - begun);
+  } else {
+    planner_.on_draft_failed();
+  }
+}
+
 void Runner::fill_batch(std::span<const sched::Part> parts) {
-  tokens_.clear();
-  positions_.clear();
-  sequences_.clear();
-  outputs_.clear();
+  batch_.clear();
   for (const sched::Part& part : parts) {
     const auto known = part.filler ? std::span<const TokenId>{}
                                    : planner_.tokens(part.slot).subspan(part.begin, part.count);
@@ -221,10 +226,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
       } else if (index - known.size() < guess.size()) {
         token = guess[index - known.size()];
       }
-      tokens_.push_back(token.value);
-      positions_.push_back(static_cast<llama_pos>(part.begin + index));
-      sequences_.push_back(static_cast<llama_seq_id>(part.slot.value));
-      outputs_.push_back(part.last && index + 1 >= part.count ? 1 : 0);
+      batch_.add(part.slot, part.begin + index, token, part.last && index + 1 >= part.count);
     }
   }
 }
@@ -288,7 +290,7 @@ bool Runner::take(const sched::Part& part, Result<Sampler::Choice> choice, engin
                           .token = choice->token,
                           .end = end_after(planner_.tokens(part.slot), running.tokens_max)};
   if (const auto begun = std::exchange(running.prefill_begun, std::nullopt)) {
-    token.prefill = std::chrono::steady_clock::now() - *begun;
+    token.prefill = now_() - *begun;
     token.reused = planner_.reused(part.slot);
   }
   if (choice->logprobs) token.logprobs.push_back(*std::move(choice->logprobs));

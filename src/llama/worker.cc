@@ -64,7 +64,7 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                  .step_max = std::chrono::milliseconds{options.step_max_ms},
                  .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
                 fault,
-                options.draft_tokens_max};
+                {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams}};
   auto said = std::chrono::steady_clock::now();
   while (true) {
     while (true) {

@@ -366,7 +366,8 @@ TEST(Worker, RefusesMoreThanMemoryHolds) {
 
 TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   LogCapture log;
-  const WorkerOptions options = options_for(test_model_path());
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 64;
   const auto load = [&](std::uint64_t available) {
     return Model::load(options, log, [](float) {}, available);
   };
