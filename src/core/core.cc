@@ -146,6 +146,8 @@ void Core::on(EngineEvent& event, TimePoint now) {
     model.engine_up = true;
     start_graces(model, now);
     start_queued(model, now);
+  } else if (const auto* memory = std::get_if<engine::Memory>(&event.event)) {
+    on_memory(model, *memory);
   }
 }
 

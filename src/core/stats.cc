@@ -1,5 +1,7 @@
 #include "core/stats.h"
 
+#include <algorithm>
+
 namespace seedance::core {
 
 using observe::append_counter;
@@ -24,6 +26,33 @@ void append_tokens(std::string& out, const Stats& stats) {
                  stats.tokens_drafted.value());
   append_counter(out, "seedance_tokens_draft_accepted_total",
                  "Of these, those that the model then chose.", stats.drafts_accepted.value());
+}
+
+void append_memory(std::string& out, const Stats& stats) {
+  const auto active = static_cast<double>(stats.kv_cells_active.value());
+  const auto cached = static_cast<double>(stats.kv_cells_cached.value());
+  const auto free = static_cast<double>(stats.kv_cells_free.value());
+  append_family(out, "seedance_kv_cells",
+                "Room for tokens in the engine's memory: of sequences that run, kept to be used "
+                "again, free.",
+                "gauge");
+  const auto cells = [&](std::string_view state, double count) {
+    const observe::Label label{"state", state};
+    append_sample(out, "seedance_kv_cells", {&label, 1}, count);
+  };
+  cells("active", active);
+  cells("cached", cached);
+  cells("free", free);
+  append_gauge(out, "seedance_kv_utilisation", "Part of the room that sequences that run have.",
+               active / std::max(1.0, active + cached + free));
+  append_counter(out, "seedance_kv_prefix_tokens_total",
+                 "Tokens of sequences that came to be computed.", stats.kv_tokens_asked.value());
+  append_counter(out, "seedance_kv_prefix_reused_total",
+                 "Of these, those that lay in memory and were not computed again.",
+                 stats.kv_tokens_reused.value());
+  append_counter(out, "seedance_kv_evictions_total",
+                 "Times that something kept had to give way to something new.",
+                 stats.kv_evictions.value());
 }
 
 void append_latencies(std::string& out, const Stats& stats) {
@@ -104,6 +133,7 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_sequences_parked_total",
                  "Sequences that gave their place to a request of a higher priority for a while.",
                  stats.sequences_parked.value());
+  append_memory(out, stats);
   append_latencies(out, stats);
 }
 

@@ -10,7 +10,17 @@
 namespace seedance::engine {
 namespace {
 
-enum class Kind : std::uint8_t { job = 1, cancel, loading, ready, step, job_failed, failed, alive };
+enum class Kind : std::uint8_t {
+  job = 1,
+  cancel,
+  loading,
+  ready,
+  step,
+  job_failed,
+  failed,
+  alive,
+  memory
+};
 
 void put_kind(MessageWriter& out, Kind kind) {
   out.put(static_cast<std::uint8_t>(kind));
@@ -146,6 +156,17 @@ Ready get_ready(FieldReader& in) {
   return ready;
 }
 
+Memory get_memory(FieldReader& in) {
+  Memory memory;
+  memory.cells_active = in.get<std::uint64_t>();
+  memory.cells_cached = in.get<std::uint64_t>();
+  memory.cells_free = in.get<std::uint64_t>();
+  memory.tokens_asked = in.get<std::uint64_t>();
+  memory.tokens_reused = in.get<std::uint64_t>();
+  memory.evictions = in.get<std::uint64_t>();
+  return memory;
+}
+
 struct CommandWriter {
   MessageWriter& out;
 
@@ -208,6 +229,15 @@ struct EventWriter {
     out.put(static_cast<std::uint8_t>(failed.cause));
   }
   void operator()(Alive) const { put_kind(out, Kind::alive); }
+  void operator()(const Memory& memory) const {
+    put_kind(out, Kind::memory);
+    out.put(memory.cells_active);
+    out.put(memory.cells_cached);
+    out.put(memory.cells_free);
+    out.put(memory.tokens_asked);
+    out.put(memory.tokens_reused);
+    out.put(memory.evictions);
+  }
 };
 
 std::unexpected<Error> not_ours() {
@@ -246,6 +276,8 @@ std::optional<Event> get_event(FieldReader& in) {
     }
     case Kind::alive:
       return Alive{};
+    case Kind::memory:
+      return get_memory(in);
     case Kind::job:
     case Kind::cancel:
       return std::nullopt;

@@ -63,6 +63,12 @@ const std::vector<Event>& events() {
       Failed{"no such file"},
       Failed{"no room", EndCause::out_of_memory},
       Alive{},
+      Memory{.cells_active = 1,
+             .cells_cached = 2,
+             .cells_free = UINT64_MAX,
+             .tokens_asked = 3,
+             .tokens_reused = 4,
+             .evictions = 5},
   };
   return kAll;
 }

@@ -143,6 +143,20 @@ struct Ready {
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 
+// What lies in its memory for tokens, in cells that hold one each, and what became of it: now
+// and then while it works, and before it has nothing to do.
+struct Memory {
+  std::uint64_t cells_active = 0;  // Of sequences that run.
+  std::uint64_t cells_cached = 0;  // Kept, to be used again; given up when the room is wanted.
+  std::uint64_t cells_free = 0;
+  // Since the last one.
+  std::uint64_t tokens_asked = 0;   // Of sequences that came to be computed.
+  std::uint64_t tokens_reused = 0;  // Of these, those that were there.
+  std::uint64_t evictions = 0;      // Times that something cached had to give way.
+
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
 // It goes on, though a step gave nothing to tell: another part of a long prompt was computed.
 struct Alive {
   friend bool operator==(Alive, Alive) = default;
@@ -156,7 +170,7 @@ struct Failed {
   friend bool operator==(const Failed&, const Failed&) = default;
 };
 
-using Event = std::variant<Loading, Ready, Step, JobFailed, Failed, Alive>;
+using Event = std::variant<Loading, Ready, Step, JobFailed, Failed, Alive, Memory>;
 
 }  // namespace seedance::engine
 

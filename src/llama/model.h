@@ -38,6 +38,7 @@ class Model {
 
   std::uint32_t context_tokens() const { return context_tokens_; }  // Of one sequence.
   std::uint32_t sequences_max() const { return sequences_max_; }
+  std::uint32_t cells() const { return llama_n_ctx(context_); }  // Of all: room for a token each.
   std::uint32_t batch_tokens_max() const { return llama_n_batch(context_); }
   bool shares_memory() const { return shares_memory_; }  // Between the sequences.
   // What is computed from now on is changed by this adapter; 0 = by none. Where that is another

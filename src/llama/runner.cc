@@ -181,6 +181,18 @@ Result<std::vector<engine::Event>> Runner::step() {
   return std::exchange(events_, {});
 }
 
+engine::Memory Runner::take_memory() {
+  const auto [active, cached] = planner_.kv_use();
+  const auto [asked, reused, evictions] = planner_.take_kv_counts();
+  const std::uint64_t taken = active + cached;
+  return {.cells_active = active,
+          .cells_cached = cached,
+          .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .tokens_asked = asked,
+          .tokens_reused = reused,
+          .evictions = evictions};
+}
+
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
   if (!fault_.armed()) return llama_decode(model_.context(), batch);
   const auto begins = [this](const sched::Part& part) {

@@ -65,9 +65,11 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                 fault,
                 options.draft_tokens_max};
   auto said = std::chrono::steady_clock::now();
+  auto memory_told = said;
   while (true) {
     while (true) {
       const auto wait = runner.idle() ? MessageSocket::Wait::yes : MessageSocket::Wait::no;
+      if (wait == MessageSocket::Wait::yes) send(socket, runner.take_memory());
       const auto body = socket.receive(wait);
       if (!body) return std::unexpected(body.error());
       if (!*body) break;
@@ -79,9 +81,14 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
     if (!events) return std::unexpected(events.error());
     const auto now = std::chrono::steady_clock::now();
     const bool news = !std::ranges::all_of(*events, is_sign_of_life);
-    if (!news && now - said < options.alive_every) continue;
-    said = now;
-    send(socket, *events);
+    if (news || now - said >= options.alive_every) {
+      said = now;
+      send(socket, *events);
+    }
+    if (now - memory_told >= options.memory_every) {
+      memory_told = now;
+      send(socket, runner.take_memory());
+    }
   }
 }
 

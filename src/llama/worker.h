@@ -30,6 +30,8 @@ struct WorkerOptions {
   std::uint32_t step_max_ms = 500;  // PrefillLimits::step_max.
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};
+  // How often Memory is sent while there is work.
+  std::chrono::milliseconds memory_every{1000};
   std::string fault = {};             // FaultPlan: fails on purpose.
   std::vector<std::string> adapters;  // Files of those that jobs may name, by number from 1.
 };

@@ -45,12 +45,20 @@ class TestWorker {
   }
 
   // The next event; nothing when the worker has closed its end.
-  std::optional<engine::Event> next() {
+  std::optional<engine::Event> next_of_all() {
     const auto body = child_.receive();
     if (!body) return std::nullopt;
     auto event = engine::decode_event(*body);
     EXPECT_TRUE(event) << event.error().detail;
     return *std::move(event);
+  }
+
+  // Skips Memory events.
+  std::optional<engine::Event> next() {
+    while (true) {
+      auto event = next_of_all();
+      if (!event || !std::holds_alternative<engine::Memory>(*event)) return event;
+    }
   }
 
   // Skips Loading events.
@@ -206,6 +214,36 @@ TEST(Worker, ShowsThatItGoesOnInALongPrompt) {
   for (; event && std::holds_alternative<engine::Alive>(*event); event = worker.next()) ++alive;
   EXPECT_GE(alive, 200 / 16);
   ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+}
+
+// What it has before it waits for work.
+engine::Memory memory_when_idle(TestWorker& worker) {
+  while (true) {
+    const auto event = worker.next_of_all();
+    if (!event) return {};
+    if (const auto* memory = std::get_if<engine::Memory>(&*event)) return *memory;
+  }
+}
+
+TEST(Worker, TellsWhatIsInItsMemory) {
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 2;
+  options.memory_every = std::chrono::hours{1};
+  TestWorker worker{options};
+  EXPECT_EQ(memory_when_idle(worker), (engine::Memory{.cells_free = 512}));
+  worker.send(greedy_job(1, random_prompt(1, 60), 4));
+  EXPECT_EQ(memory_when_idle(worker),
+            (engine::Memory{.cells_cached = 63, .cells_free = 449, .tokens_asked = 60}));
+  worker.send(greedy_job(2, random_prompt(1, 60), 4));
+  EXPECT_EQ(memory_when_idle(worker),
+            (engine::Memory{
+                .cells_cached = 63, .cells_free = 449, .tokens_asked = 60, .tokens_reused = 59}));
+  options.memory_every = {};
+  TestWorker talkative{options};
+  talkative.ready();
+  EXPECT_EQ(memory_when_idle(talkative).cells_active, 0U);
+  talkative.send(greedy_job(1, random_prompt(1, 60), 100));
+  EXPECT_EQ(memory_when_idle(talkative).cells_active, 60U);  // Also while it works.
 }
 
 TEST(Worker, IsSilentBetweenStepsThatFollowEachOtherQuickly) {

@@ -392,6 +392,10 @@ class RandomLoad {
     }
     EXPECT_LE(rows, limits_.batch_tokens_max);
     planner_.on_computed({});
+    const KvUse use = planner_.kv_use();
+    if (limits_.gap_max > 0) {
+      EXPECT_EQ(use.active + use.cached, memory_.tokens());
+    }
     for (const Part& each : parts) {
       if (!each.last) continue;
       reused_ += planner_.reused(each.slot);

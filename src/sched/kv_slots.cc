@@ -14,7 +14,8 @@ std::uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId>
 
 }  // namespace
 
-KvSlots::KvSlots(KvLimits limits) : limits_(limits), contents_(limits.count) {
+KvSlots::KvSlots(KvLimits limits)
+    : limits_(limits), contents_(limits.count), cells_(limits.count, !limits.dense) {
   SEEDANCE_CHECK(limits.count > 0, "there is a slot");
 }
 
@@ -30,6 +31,8 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope) {
     at(from).used_at = ++uses_;
     if (at(from).computed == prefix.tokens) hold(from, from, 0);  // All of it is in both.
   }
+  counts_.asked += tokens.size();
+  counts_.reused += prefix.tokens;
   at(*slot) = {.tokens = std::move(tokens),
                .scope = scope,
                .computed = prefix.tokens,
@@ -59,6 +62,7 @@ void KvSlots::append(Slot slot, TokenId token) {
 void KvSlots::on_computed(Slot slot, std::uint32_t tokens) {
   Content& content = at(slot);
   content.computed += tokens;
+  cells_.compute(slot.value, tokens);
   SEEDANCE_CHECK(content.computed <= content.tokens.size(), "only what is known is computed");
 }
 
@@ -80,6 +84,7 @@ void KvSlots::leave(Slot slot) {
 std::vector<TokenId> KvSlots::clear(Slot slot) {
   std::vector<TokenId> tokens = std::move(at(slot).tokens);
   at(slot).used = false;
+  cells_.cut(slot.value, 0);
   // Also when nothing was computed: what failed may have left something.
   changes_.push_back({.slot = slot, .from = slot, .tokens = 0});
   at(slot) = {};
@@ -88,8 +93,10 @@ std::vector<TokenId> KvSlots::clear(Slot slot) {
 
 bool KvSlots::evict() {
   const auto slot = oldest();
-  if (slot) clear(*slot);
-  return slot.has_value();
+  if (!slot) return false;
+  clear(*slot);
+  ++counts_.evictions;
+  return true;
 }
 
 std::vector<KvChange> KvSlots::take_changes() {
@@ -98,6 +105,18 @@ std::vector<KvChange> KvSlots::take_changes() {
 
 std::uint32_t KvSlots::take_copied() {
   return std::exchange(copied_, 0);
+}
+
+KvUse KvSlots::use() const {
+  std::vector<std::uint32_t> tokens;
+  for (const Content& content : contents_) tokens.push_back(content.used ? content.computed : 0);
+  const std::uint64_t active = cells_.count(tokens);
+  for (std::size_t slot = 0; slot < tokens.size(); ++slot) tokens[slot] = contents_[slot].computed;
+  return {.active = active, .cached = cells_.count(tokens) - active};
+}
+
+KvCounts KvSlots::take_counts() {
+  return std::exchange(counts_, {});
 }
 
 // For a sequence that goes to `target`: rather there than elsewhere, and rather from one that
@@ -194,7 +213,9 @@ std::optional<Slot> KvSlots::least_wanted() const {
 void KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
   if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return;
   const auto refuge = least_wanted();
-  if (!refuge || *refuge == slot || *refuge == other) return;
+  const bool moves = refuge && *refuge != slot && *refuge != other;
+  if (!moves || at(*refuge).computed > 0) ++counts_.evictions;
+  if (!moves) return;
   hold(*refuge, slot, at(slot).computed);
   at(*refuge) = at(slot);
 }
@@ -202,7 +223,12 @@ void KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
 void KvSlots::hold(Slot slot, Slot from, std::uint32_t tokens) {
   if (slot == from && at(slot).computed == tokens) return;
   changes_.push_back({.slot = slot, .from = from, .tokens = tokens});
-  if (slot != from && limits_.dense) copied_ += at(from).computed;
+  if (slot == from) {
+    cells_.cut(slot.value, tokens);
+  } else {
+    cells_.copy(slot.value, from.value, tokens);
+    if (limits_.dense) copied_ += at(from).computed;
+  }
   if (tokens == 0) at(slot) = {};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "sched/kv_cells.h"
 
 namespace seedance::sched {
 
@@ -48,6 +49,22 @@ struct KvChange {
   std::uint32_t tokens = 0;
 
   friend bool operator==(const KvChange&, const KvChange&) = default;
+};
+
+// How many cells of the memory, each of which holds one token, are taken.
+struct KvUse {
+  std::uint64_t active = 0;  // By sequences that use a slot.
+  std::uint64_t cached = 0;  // By what else is kept to be used again.
+
+  friend bool operator==(const KvUse&, const KvUse&) = default;
+};
+
+struct KvCounts {
+  std::uint64_t asked = 0;      // Tokens with which sequences entered.
+  std::uint64_t reused = 0;     // Of these, those that lay there.
+  std::uint64_t evictions = 0;  // Times that something kept had to give way.
+
+  friend bool operator==(const KvCounts&, const KvCounts&) = default;
 };
 
 // Which tokens each slot holds, who may have it, and what of it can be used again.
@@ -92,6 +109,9 @@ class KvSlots {
   // How many tokens are copied for it.
   std::uint32_t take_copied();
 
+  KvUse use() const;
+  KvCounts take_counts();  // Since the last call.
+
  private:
   struct Content {
     std::vector<TokenId> tokens = {};
@@ -121,6 +141,8 @@ class KvSlots {
 
   KvLimits limits_;
   std::vector<Content> contents_;
+  KvCells cells_;
+  KvCounts counts_;
   std::vector<KvChange> changes_;
   std::uint64_t uses_ = 0;
   std::uint32_t copied_ = 0;

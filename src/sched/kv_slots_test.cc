@@ -118,6 +118,35 @@ TEST(KvSlots, GivesUpWhatWasNotUsedForLongest) {
   EXPECT_FALSE(slots.evict());
 }
 
+// Nothing is given up as long as there is room.
+TEST(KvSlots, CountsWhatIsUsedAgainAndWhatGivesWay) {
+  KvSlots slots{kThree};
+  for (int who = 1; who <= 3; ++who) slots.leave(enter(slots, tokens(8, 10, who)));
+  EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 54, .reused = 16, .evictions = 0}));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .cached = 54}));
+  enter(slots, tokens(8, 20, 4));
+  EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 28, .reused = 8, .evictions = 1}));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 28, .cached = 36}));
+  enter(slots, tokens(0, 5, 5));
+  enter(slots, tokens(0, 5, 6));
+  EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 10, .reused = 0, .evictions = 2}));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 38, .cached = 0}));
+}
+
+TEST(KvSlots, CountsCellsThatManyShareOnce) {
+  KvSlots slots{{.count = 3, .reuse_min = 4, .dense = false}};
+  const Slot first = enter(slots, tokens(8, 10, 1));
+  const Slot second = enter(slots, tokens(8, 20, 2));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 38, .cached = 0}));
+  slots.leave(first);
+  EXPECT_EQ(slots.use(), (KvUse{.active = 28, .cached = 10}));
+  slots.leave(second);
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .cached = 38}));
+  EXPECT_TRUE(slots.evict());
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .cached = 28}));
+  EXPECT_EQ(slots.take_counts().evictions, 1U);
+}
+
 TEST(KvSlots, KnowsWhatComesSoon) {
   KvSlots slots{kThree};
   EXPECT_FALSE(slots.comes_soon(tokens(20)));
