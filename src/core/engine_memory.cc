@@ -8,10 +8,12 @@ void Core::on_memory(Model& model, const engine::Memory& memory) {
   engine::Memory all;
   for (const auto& each : models_) {
     all.cells_active += each->memory.cells_active;
+    all.cells_pinned += each->memory.cells_pinned;
     all.cells_cached += each->memory.cells_cached;
     all.cells_free += each->memory.cells_free;
   }
   stats_.kv_cells_active.set(static_cast<std::int64_t>(all.cells_active));
+  stats_.kv_cells_pinned.set(static_cast<std::int64_t>(all.cells_pinned));
   stats_.kv_cells_cached.set(static_cast<std::int64_t>(all.cells_cached));
   stats_.kv_cells_free.set(static_cast<std::int64_t>(all.cells_free));
   stats_.kv_tokens_asked.add(memory.tokens_asked);

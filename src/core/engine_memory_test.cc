@@ -8,7 +8,8 @@ namespace {
 using testing::HasSubstr;
 
 constexpr engine::Memory kMemory{.cells_active = 20,
-                                 .cells_cached = 50,
+                                 .cells_pinned = 10,
+                                 .cells_cached = 40,
                                  .cells_free = 30,
                                  .tokens_asked = 9,
                                  .tokens_reused = 6,
@@ -27,7 +28,8 @@ TEST(EngineMemory, IsInTheMetricsAsTheEngineToldItLast) {
   h.pass(EngineEvent{kModel, kMemory});
   const std::string text = metrics(h);
   EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"active\"} 20\n"));
-  EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"cached\"} 50\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"cached\"} 40\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"pinned\"} 10\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"free\"} 30\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_utilisation 0.2\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_prefix_tokens_total 18\n"));

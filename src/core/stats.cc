@@ -30,21 +30,23 @@ void append_tokens(std::string& out, const Stats& stats) {
 
 void append_memory(std::string& out, const Stats& stats) {
   const auto active = static_cast<double>(stats.kv_cells_active.value());
+  const auto pinned = static_cast<double>(stats.kv_cells_pinned.value());
   const auto cached = static_cast<double>(stats.kv_cells_cached.value());
   const auto free = static_cast<double>(stats.kv_cells_free.value());
   append_family(out, "seedance_kv_cells",
-                "Room for tokens in the engine's memory: of sequences that run, kept to be used "
-                "again, free.",
+                "Room for tokens in the engine's memory: of sequences that run, of prefixes that "
+                "several shared, kept besides, free.",
                 "gauge");
   const auto cells = [&](std::string_view state, double count) {
     const observe::Label label{"state", state};
     append_sample(out, "seedance_kv_cells", {&label, 1}, count);
   };
   cells("active", active);
+  cells("pinned", pinned);
   cells("cached", cached);
   cells("free", free);
   append_gauge(out, "seedance_kv_utilisation", "Part of the room that sequences that run have.",
-               active / std::max(1.0, active + cached + free));
+               active / std::max(1.0, active + pinned + cached + free));
   append_counter(out, "seedance_kv_prefix_tokens_total",
                  "Tokens of sequences that came to be computed.", stats.kv_tokens_asked.value());
   append_counter(out, "seedance_kv_prefix_reused_total",

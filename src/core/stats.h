@@ -33,6 +33,7 @@ struct Stats {
   observe::Counter tenant_refused;     // Over a tenant's number of streams.
   observe::Counter sequences_parked;   // That gave their place to a higher class for a while.
   observe::Gauge kv_cells_active;      // Of all engines' memory: engine::Memory.
+  observe::Gauge kv_cells_pinned;
   observe::Gauge kv_cells_cached;
   observe::Gauge kv_cells_free;
   observe::Counter kv_tokens_asked;

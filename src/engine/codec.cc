@@ -159,6 +159,7 @@ Ready get_ready(FieldReader& in) {
 Memory get_memory(FieldReader& in) {
   Memory memory;
   memory.cells_active = in.get<std::uint64_t>();
+  memory.cells_pinned = in.get<std::uint64_t>();
   memory.cells_cached = in.get<std::uint64_t>();
   memory.cells_free = in.get<std::uint64_t>();
   memory.tokens_asked = in.get<std::uint64_t>();
@@ -232,6 +233,7 @@ struct EventWriter {
   void operator()(const Memory& memory) const {
     put_kind(out, Kind::memory);
     out.put(memory.cells_active);
+    out.put(memory.cells_pinned);
     out.put(memory.cells_cached);
     out.put(memory.cells_free);
     out.put(memory.tokens_asked);

@@ -64,6 +64,7 @@ const std::vector<Event>& events() {
       Failed{"no room", EndCause::out_of_memory},
       Alive{},
       Memory{.cells_active = 1,
+             .cells_pinned = 6,
              .cells_cached = 2,
              .cells_free = UINT64_MAX,
              .tokens_asked = 3,

@@ -147,7 +147,8 @@ struct Ready {
 // and then while it works, and before it has nothing to do.
 struct Memory {
   std::uint64_t cells_active = 0;  // Of sequences that run.
-  std::uint64_t cells_cached = 0;  // Kept, to be used again; given up when the room is wanted.
+  std::uint64_t cells_pinned = 0;  // Kept: prefixes that several shared. Given up last.
+  std::uint64_t cells_cached = 0;  // Kept, what else can be used again.
   std::uint64_t cells_free = 0;
   // Since the last one.
   std::uint64_t tokens_asked = 0;   // Of sequences that came to be computed.

@@ -182,10 +182,11 @@ Result<std::vector<engine::Event>> Runner::step() {
 }
 
 engine::Memory Runner::take_memory() {
-  const auto [active, cached] = planner_.kv_use();
+  const auto [active, pinned, cached] = planner_.kv_use();
   const auto [asked, reused, evictions] = planner_.take_kv_counts();
-  const std::uint64_t taken = active + cached;
+  const std::uint64_t taken = active + pinned + cached;
   return {.cells_active = active,
+          .cells_pinned = pinned,
           .cells_cached = cached,
           .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
           .tokens_asked = asked,

@@ -25,11 +25,16 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope) {
   if (!slot) return std::nullopt;
   const Prefix prefix = longest(tokens, scope, slot);
   const Slot from = prefix.tokens > 0 ? prefix.slot : *slot;
-  save(*slot, from == *slot ? prefix.tokens : 0, from);
+  pin(from, std::span{tokens}.first(prefix.tokens));
+  const bool saved = save(*slot, from == *slot ? prefix.tokens : 0, from);
   hold(*slot, from, prefix.tokens);
+  std::uint32_t pinned = from == *slot && !saved ? std::min(at(from).pinned, prefix.tokens) : 0;
   if (from != *slot && !at(from).used) {
     at(from).used_at = ++uses_;
-    if (at(from).computed == prefix.tokens) hold(from, from, 0);  // All of it is in both.
+    if (at(from).computed == prefix.tokens) {  // All of it is in both.
+      pinned = at(from).pinned;
+      hold(from, from, 0);
+    }
   }
   counts_.asked += tokens.size();
   counts_.reused += prefix.tokens;
@@ -37,6 +42,7 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope) {
                .scope = scope,
                .computed = prefix.tokens,
                .reused = prefix.tokens,
+               .pinned = pinned,
                .used_at = ++uses_,
                .used = true};
   return slot;
@@ -94,8 +100,15 @@ std::vector<TokenId> KvSlots::clear(Slot slot) {
 bool KvSlots::evict() {
   const auto slot = oldest();
   if (!slot) return false;
-  clear(*slot);
   ++counts_.evictions;
+  Content& content = at(*slot);
+  if (content.pinned == 0 || content.pinned == content.computed) {
+    clear(*slot);
+    return true;
+  }
+  hold(*slot, *slot, content.pinned);
+  content.computed = content.pinned;
+  content.tokens.resize(content.pinned);
   return true;
 }
 
@@ -111,8 +124,12 @@ KvUse KvSlots::use() const {
   std::vector<std::uint32_t> tokens;
   for (const Content& content : contents_) tokens.push_back(content.used ? content.computed : 0);
   const std::uint64_t active = cells_.count(tokens);
+  for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
+    if (!contents_[slot].used) tokens[slot] = contents_[slot].pinned;
+  }
+  const std::uint64_t kept = cells_.count(tokens);
   for (std::size_t slot = 0; slot < tokens.size(); ++slot) tokens[slot] = contents_[slot].computed;
-  return {.active = active, .cached = cells_.count(tokens) - active};
+  return {.active = active, .pinned = kept - active, .cached = cells_.count(tokens) - kept};
 }
 
 KvCounts KvSlots::take_counts() {
@@ -191,13 +208,20 @@ std::optional<Slot> KvSlots::empty() const {
   return std::nullopt;
 }
 
-// What nobody uses for longest.
+// What is pinned goes last, and its end, which is not, before it.
+int KvSlots::rank(const Content& content) {
+  if (content.pinned == 0) return 0;
+  return content.pinned < content.computed ? 1 : 2;
+}
+
+// What nobody uses and is wanted least: for longest.
 std::optional<Slot> KvSlots::oldest() const {
   std::optional<Slot> oldest;
   for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
     const Content& content = contents_[slot];
     if (content.used || content.computed == 0) continue;
-    if (!oldest || content.used_at < at(*oldest).used_at) oldest = Slot{slot};
+    const auto order = [](const Content& each) { return std::pair{rank(each), each.used_at}; };
+    if (!oldest || order(content) < order(at(*oldest))) oldest = Slot{slot};
   }
   return oldest;
 }
@@ -207,17 +231,43 @@ std::optional<Slot> KvSlots::least_wanted() const {
   return slot ? slot : oldest();
 }
 
+// A sequence begins with this prefix of what the slot holds. Where it goes on otherwise the
+// prefix is pinned there, unless it is already, up to fewer tokens than are worth a copy.
+void KvSlots::pin(Slot slot, std::span<const TokenId> prefix) {
+  const std::size_t least = limits_.reuse_min;
+  if (prefix.empty() || at(slot).tokens.size() < prefix.size() + least) return;
+  std::size_t pins = 0;
+  Content* oldest = nullptr;
+  for (Content& content : contents_) {
+    if (content.pinned == 0) continue;
+    const std::span held = std::span{content.tokens}.first(content.computed);
+    const std::uint32_t common = content.scope == at(slot).scope ? common_prefix(prefix, held) : 0;
+    if (common + least > prefix.size()) {
+      content.pinned = std::max(content.pinned, common);
+      content.used_at = content.used ? content.used_at : ++uses_;
+      return;
+    }
+    ++pins;
+    if (oldest == nullptr || content.used_at < oldest->used_at) oldest = &content;
+  }
+  const std::size_t most = contents_.size() / 2;
+  if (most == 0) return;
+  if (pins >= most) oldest->pinned = 0;
+  at(slot).pinned = static_cast<std::uint32_t>(prefix.size());
+}
+
 // Of what the slot holds only the first `kept` tokens stay. Where the rest is worth it, all
-// of it moves to an empty slot, or in the place of something older, but not in that of
-// `other`, which is wanted.
-void KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
-  if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return;
+// of it moves to an empty slot, or in the place of something less wanted, but not in that of
+// `other`, which is. Whether it did.
+bool KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
+  if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return false;
   const auto refuge = least_wanted();
   const bool moves = refuge && *refuge != slot && *refuge != other;
   if (!moves || at(*refuge).computed > 0) ++counts_.evictions;
-  if (!moves) return;
+  if (!moves) return false;
   hold(*refuge, slot, at(slot).computed);
   at(*refuge) = at(slot);
+  return true;
 }
 
 void KvSlots::hold(Slot slot, Slot from, std::uint32_t tokens) {
