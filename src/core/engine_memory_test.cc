@@ -13,7 +13,9 @@ constexpr engine::Memory kMemory{.cells_active = 20,
                                  .cells_free = 30,
                                  .tokens_asked = 9,
                                  .tokens_reused = 6,
-                                 .evictions = 2};
+                                 .evictions = 2,
+                                 .resident_bytes = 700,
+                                 .own_bytes = 70};
 
 std::string metrics(const Harness& h) {
   std::string out;
@@ -46,6 +48,29 @@ TEST(EngineMemory, IsGoneWithTheEngine) {
   EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"cached\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_utilisation 0\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_evictions_total 2\n"));  // It was all the same.
+}
+
+TEST(EngineMemory, IsBesideWhatWasPredicted) {
+  Harness h;
+  h.pass(EngineEvent{
+      kModel, engine::Ready{.context_tokens = kContext,
+                            .sequences_max = 2,
+                            .memory = {{.device = "CUDA0",
+                                        .predicted = {.weights = 1, .kv = 2, .compute = 3},
+                                        .taken = {.weights = 4, .kv = 5, .compute = 6}},
+                                       {.device = "memory",
+                                        .predicted = {.weights = 7, .kv = 8, .compute = 9},
+                                        .taken = {.weights = 10, .kv = 11, .compute = 12}}}}});
+  h.pass(EngineEvent{kModel, kMemory});
+  const std::string name = "seedance_engine_memory_bytes";
+  const std::string text = metrics(h);
+  EXPECT_THAT(text, HasSubstr(name + "{where=\"machine\",for=\"compute\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr(name + "{where=\"devices\",for=\"kv\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("predicted_bytes{where=\"machine\",for=\"weights\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_engine_resident_bytes 700\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_engine_own_bytes 70\n"));
+  h.pass(EngineDown{.model = kModel});
+  EXPECT_THAT(metrics(h), HasSubstr(name + "{where=\"devices\",for=\"kv\"} 0\n"));
 }
 
 TEST(EngineMemory, IsThatOfAllModelsTogether) {

@@ -39,6 +39,19 @@ struct Stats {
   observe::Counter kv_tokens_asked;
   observe::Counter kv_tokens_reused;
   observe::Counter kv_evictions;
+  struct EngineMemory {  // engine::DeviceMemory of all engines.
+    observe::Gauge weights;
+    observe::Gauge kv;
+    observe::Gauge compute;
+  };
+  struct EngineMemories {
+    EngineMemory predicted;
+    EngineMemory taken;
+  };
+  EngineMemories machine_memory;  // The machine's.
+  EngineMemories device_memory;   // Of its devices, all together.
+  observe::Gauge engine_resident_bytes;
+  observe::Gauge engine_own_bytes;
   observe::Gauge prepare_bytes;
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;

@@ -143,6 +143,20 @@ std::optional<Job> get_job(FieldReader& in) {
   return job;
 }
 
+void put_device_memory(MessageWriter& out, const DeviceMemory& memory) {
+  out.put(memory.weights);
+  out.put(memory.kv);
+  out.put(memory.compute);
+}
+
+DeviceMemory get_device_memory(FieldReader& in) {
+  DeviceMemory memory;
+  memory.weights = in.get<std::uint64_t>();
+  memory.kv = in.get<std::uint64_t>();
+  memory.compute = in.get<std::uint64_t>();
+  return memory;
+}
+
 Ready get_ready(FieldReader& in) {
   Ready ready;
   ready.context_tokens = in.get<std::uint32_t>();
@@ -152,6 +166,12 @@ Ready get_ready(FieldReader& in) {
   for (auto& [stage, ms] : ready.timeline) {
     stage = in.get_text();
     ms = in.get_double();
+  }
+  ready.memory.resize(in.get_count(sizeof(std::uint32_t) + (6 * sizeof(std::uint64_t))));
+  for (DeviceReport& report : ready.memory) {
+    report.device = in.get_text();
+    report.predicted = get_device_memory(in);
+    report.taken = get_device_memory(in);
   }
   return ready;
 }
@@ -165,6 +185,8 @@ Memory get_memory(FieldReader& in) {
   memory.tokens_asked = in.get<std::uint64_t>();
   memory.tokens_reused = in.get<std::uint64_t>();
   memory.evictions = in.get<std::uint64_t>();
+  memory.resident_bytes = in.get<std::uint64_t>();
+  memory.own_bytes = in.get<std::uint64_t>();
   return memory;
 }
 
@@ -209,6 +231,12 @@ struct EventWriter {
       out.put(stage);
       out.put(ms);
     }
+    out.put(static_cast<std::uint32_t>(ready.memory.size()));
+    for (const DeviceReport& report : ready.memory) {
+      out.put(report.device);
+      put_device_memory(out, report.predicted);
+      put_device_memory(out, report.taken);
+    }
   }
   void operator()(const Step& step) const {
     put_kind(out, Kind::step);
@@ -239,6 +267,8 @@ struct EventWriter {
     out.put(memory.tokens_asked);
     out.put(memory.tokens_reused);
     out.put(memory.evictions);
+    out.put(memory.resident_bytes);
+    out.put(memory.own_bytes);
   }
 };
 

@@ -45,7 +45,10 @@ const std::vector<Event>& events() {
       Ready{.context_tokens = 2048,
             .sequences_max = 64,
             .vocabulary_size = 512,
-            .timeline = {{"load", 1.5}, {"warmup", 0.25}}},
+            .timeline = {{"load", 1.5}, {"warmup", 0.25}},
+            .memory = {{.device = "memory",
+                        .predicted = {.weights = 1, .kv = 2, .compute = 3},
+                        .taken = {.weights = 4, .kv = 5, .compute = UINT64_MAX}}}},
       Step{.tokens = {StepToken{.job = {1}, .gen = {1}, .token = {9}, .prefill = Duration{123}},
                       StepToken{.job = {2},
                                 .gen = {3},
@@ -69,7 +72,9 @@ const std::vector<Event>& events() {
              .cells_free = UINT64_MAX,
              .tokens_asked = 3,
              .tokens_reused = 4,
-             .evictions = 5},
+             .evictions = 5,
+             .resident_bytes = 7,
+             .own_bytes = 8},
   };
   return kAll;
 }

@@ -184,6 +184,7 @@ Result<std::vector<engine::Event>> Runner::step() {
 engine::Memory Runner::take_memory() {
   const auto [active, pinned, cached] = planner_.kv_use();
   const auto [asked, reused, evictions] = planner_.take_kv_counts();
+  const ResidentMemory resident = resident_memory();
   const std::uint64_t taken = active + pinned + cached;
   return {.cells_active = active,
           .cells_pinned = pinned,
@@ -191,7 +192,9 @@ engine::Memory Runner::take_memory() {
           .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
           .tokens_asked = asked,
           .tokens_reused = reused,
-          .evictions = evictions};
+          .evictions = evictions,
+          .resident_bytes = resident.all,
+          .own_bytes = model_.own_bytes(resident)};
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {

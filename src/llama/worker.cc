@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/codec.h"
 #include "engine/job.h"
@@ -49,6 +50,20 @@ auto progress_to(MessageSocket& socket) {
 
 std::string because(const std::string& reasons) {
   return reasons.empty() ? "" : ": " + reasons;
+}
+
+engine::DeviceMemory memory_of(const DeviceUse& use) {
+  return {.weights = use.weights, .kv = use.streams, .compute = use.compute};
+}
+
+std::vector<engine::DeviceReport> report_of(const Model& model) {
+  std::vector<engine::DeviceReport> report;
+  for (std::size_t at = 0; at < model.taken().size(); ++at) {
+    report.push_back({.device = model.taken()[at].name,
+                      .predicted = memory_of(model.predicted().devices[at]),
+                      .taken = memory_of(model.taken()[at])});
+  }
+  return report;
 }
 
 bool is_sign_of_life(const engine::Event& event) {
@@ -109,7 +124,8 @@ int run(MessageSocket& socket, const WorkerOptions& options) {
   send(socket, engine::Ready{.context_tokens = (*model)->context_tokens(),
                              .sequences_max = (*model)->sequences_max(),
                              .vocabulary_size = (*model)->vocabulary_size(),
-                             .timeline = (*model)->timeline()});
+                             .timeline = (*model)->timeline(),
+                             .memory = report_of(**model)});
   const auto served = serve(socket, **model, options, fault);
   if (served || served.error().code == Errc::disconnected) return kEnded;
   send(socket,

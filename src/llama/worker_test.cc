@@ -106,6 +106,10 @@ TEST(Worker, ReportsProgressThenWhatItCanDo) {
   EXPECT_EQ(ready.context_tokens, 256);
   EXPECT_EQ(ready.sequences_max, 64);
   EXPECT_EQ(ready.vocabulary_size, 4096);
+  ASSERT_EQ(ready.memory.size(), 1U);
+  EXPECT_EQ(ready.memory[0].device, "memory");
+  EXPECT_EQ(ready.memory[0].taken.kv, ready.memory[0].predicted.kv);
+  EXPECT_GT(ready.memory[0].taken.kv, 0U);
   const auto stages = std::views::keys(ready.timeline);
   EXPECT_THAT(std::vector(stages.begin(), stages.end()),
               testing::ElementsAre("load", "KV", "warm-up", "first token"));
@@ -221,7 +225,13 @@ engine::Memory memory_when_idle(TestWorker& worker) {
   while (true) {
     const auto event = worker.next_of_all();
     if (!event) return {};
-    if (const auto* memory = std::get_if<engine::Memory>(&*event)) return *memory;
+    const auto* memory = std::get_if<engine::Memory>(&*event);
+    if (memory == nullptr) continue;
+    EXPECT_GT(memory->own_bytes, 0U);
+    EXPECT_GT(memory->resident_bytes, memory->own_bytes);
+    engine::Memory cells = *memory;
+    cells.resident_bytes = cells.own_bytes = 0;
+    return cells;
   }
 }
 
@@ -402,9 +412,25 @@ TEST(Worker, RefusesMoreThanMemoryHolds) {
   EXPECT_THAT(failure(options), HasSubstr("at most 256"));
 }
 
+// Without trying, and before anything is loaded.
+TEST(Model, RefusesRoomThatThereIsNotAtOnce) {
+  LogCapture log;
+  WorkerOptions options = options_for(test_model_path());
+  options.shared_tokens = 100'000'000;
+  float progress = -1;
+  const auto model =
+      Model::load(options, log, [&](float share) { progress = share; }, std::uint64_t{1} << 30U);
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().detail,
+              testing::AllOf(HasSubstr("kv_tokens: room for 100000000 tokens needs "),
+                             HasSubstr("1 GiB are available")));
+  EXPECT_EQ(progress, -1);
+}
+
 TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   LogCapture log;
-  const WorkerOptions options = options_for(test_model_path());
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 64;
   const auto load = [&](std::uint64_t available) {
     return Model::load(options, log, [](float) {}, available);
   };
