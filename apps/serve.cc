@@ -17,6 +17,7 @@
 #include "apps/command.h"
 #include "apps/demo_model.h"
 #include "apps/files.h"
+#include "apps/memory_text.h"
 #include "apps/model_digest.h"
 #include "apps/reload.h"
 #include "apps/server_settings.h"
@@ -111,6 +112,12 @@ void print_ready(const server::ReadyReport& report, Duration checks, const std::
           kVersion, model.name, report.url, model.sequences_max, model.context_tokens,
           to_ms(checks + report.since_run), stages));
   if (!digest.empty()) say(stdout, fmt::format("model sha256 {}\n", digest));
+  if (!model.memory.empty()) say(stdout, memory_text(model.memory) + "\n");
+}
+
+void put_memory(wire::JsonWriter& json, const engine::DeviceMemory& memory) {
+  json.begin_object().field("weights_bytes", memory.weights).field("streams_bytes", memory.kv);
+  json.field("step_bytes", memory.compute).end_object();
 }
 
 void print_ready_json(const server::ReadyReport& report, Duration checks,
@@ -126,6 +133,14 @@ void print_ready_json(const server::ReadyReport& report, Duration checks,
   json.begin_object().field("stage", "checks").field("ms", to_ms(checks)).end_object();
   for (const auto& [name, stage_ms] : model.timeline) {
     json.begin_object().field("stage", name).field("ms", stage_ms).end_object();
+  }
+  json.end_array().key("memory").begin_array();
+  for (const auto& [device, predicted, taken] : model.memory) {
+    json.begin_object().field("device", device).key("predicted");
+    put_memory(json, predicted);
+    json.key("taken");
+    put_memory(json, taken);
+    json.end_object();
   }
   json.end_array().end_object();
   out += '\n';

@@ -175,6 +175,22 @@ Result<std::vector<engine::Event>> Runner::step() {
   return std::exchange(events_, {});
 }
 
+engine::Memory Runner::take_memory() {
+  const auto [active, pinned, cached] = planner_.kv_use();
+  const auto [asked, reused, evictions] = planner_.take_kv_counts();
+  const ResidentMemory resident = resident_memory();
+  const std::uint64_t taken = active + pinned + cached;
+  return {.cells_active = active,
+          .cells_pinned = pinned,
+          .cells_cached = cached,
+          .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .tokens_asked = asked,
+          .tokens_reused = reused,
+          .evictions = evictions,
+          .resident_bytes = resident.all,
+          .own_bytes = model_.own_bytes(resident)};
+}
+
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
   if (!fault_.armed()) return llama_decode(model_.context(), batch);
   const auto begins = [this](const sched::Part& part) {

@@ -40,6 +40,9 @@ class Runner {
 
   void on_command(engine::Command command);
 
+  // What it has in memory, and what became of it since the last call.
+  engine::Memory take_memory();
+
   bool idle() const { return planner_.idle() && events_.empty(); }
 
   // Computes one batch and samples. What happened since the last step comes back:

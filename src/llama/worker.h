@@ -32,6 +32,8 @@ struct WorkerOptions {
   std::uint32_t prefill_pause_ms = 4000;  // PrefillLimits::pause_max.
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};
+  // How often Memory is sent while there is work.
+  std::chrono::milliseconds memory_every{1000};
   std::string fault = {};             // FaultPlan: fails on purpose.
   std::vector<std::string> adapters;  // Files of those that jobs may name, by number from 1.
 };

@@ -146,6 +146,9 @@ class BatchPlanner {
   };
   Drafts take_drafts() { return std::exchange(drafts_, {}); }  // Since the last call.
 
+  KvUse kv_use() const { return slots_.use(); }
+  KvCounts take_kv_counts() { return slots_.take_counts(); }  // Since the last call.
+
   // Of a job that runs.
   std::span<const TokenId> tokens(Slot slot) const { return slots_.tokens(slot); }  // Known.
   std::uint32_t reused(Slot slot) const { return slots_.reused(slot); }  // Of its prompt.
