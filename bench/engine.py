@@ -172,7 +172,7 @@ def flags():
     parser.add_argument("--search", action="store_true",
                         help="search for the peer's best settings again")
     parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
-    servers.Binaries.add_flags(parser)
+    servers.add_flags(parser)
     return parser
 
 

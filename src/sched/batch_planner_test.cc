@@ -447,6 +447,7 @@ class RandomLoad {
   }
 
   std::uint64_t reused() const { return reused_; }
+  std::uint64_t pinned() const { return pinned_; }
 
  private:
   void add_one() {
@@ -471,6 +472,11 @@ class RandomLoad {
     }
     EXPECT_LE(rows, limits_.batch_tokens_max);
     planner_.on_computed({});
+    const KvUse use = planner_.kv_use();
+    pinned_ += use.pinned;
+    if (limits_.gap_max > 0) {
+      EXPECT_EQ(use.active + use.pinned + use.cached, memory_.tokens());
+    }
     for (const Part& each : parts) {
       if (!each.last) continue;
       reused_ += planner_.reused(each.slot);
@@ -491,20 +497,24 @@ class RandomLoad {
   Memory memory_{limits_.sequences_max};
   std::uint64_t next_id_ = 0;
   std::uint64_t reused_ = 0;
+  std::uint64_t pinned_ = 0;
 };
 
 // Whatever comes and goes, each job's next token is chosen behind all of its own tokens and
-// nobody else's, no batch is over its limit, and all end.
+// nobody else's, no batch is over its limit, and all end, whatever is pinned.
 TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
   std::uint64_t reused = 0;
+  std::uint64_t pinned = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     RandomLoad load{seed};
     load.run();
     if (HasFatalFailure()) return;
     reused += load.reused();
+    pinned += load.pinned();
   }
   EXPECT_GT(reused, 0);
+  EXPECT_GT(pinned, 0);
 }
 
 }  // namespace
