@@ -57,7 +57,7 @@ Result<std::vector<DeviceUse>> lay_out(llama_model& model, llama_context_params 
   if (all <= std::max(kLaidOutMax, 2 * few)) return lay_out_whole(model, parameters, log);
   parameters.n_ctx = static_cast<std::uint32_t>(few);
   const auto at_few = lay_out_whole(model, parameters, log);
-  if (!at_few) return at_few;
+  if (!at_few) return std::unexpected(at_few.error());
   parameters.n_ctx = static_cast<std::uint32_t>(2 * few);
   auto uses = lay_out_whole(model, parameters, log);
   if (!uses) return uses;
@@ -132,7 +132,7 @@ Result<MemoryFit> fit_of(llama_model& model, const ContextPlan& plan, std::uint6
 }
 
 Result<MemoryFit> lay_out(const WorkerOptions& options, LogCapture& log, std::uint64_t available) {
-  const auto model = load_model(options, log, Load::layout);
+  const auto model = load_model(options, log, Load::layout, [](float) {});
   if (!model) return std::unexpected(model.error());
   const auto adapters = adapter_bytes(options, available);
   if (!adapters) return std::unexpected(adapters.error());
