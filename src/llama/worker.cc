@@ -57,11 +57,12 @@ engine::DeviceMemory memory_of(const DeviceUse& use) {
 }
 
 std::vector<engine::DeviceReport> report_of(const Model& model) {
-  std::vector<engine::DeviceReport> report;
-  for (std::size_t at = 0; at < model.taken().size(); ++at) {
-    report.push_back({.device = model.taken()[at].name,
-                      .predicted = memory_of(model.predicted().devices[at]),
-                      .taken = memory_of(model.taken()[at])});
+  const std::vector<DeviceUse>& taken = model.taken();
+  std::vector<engine::DeviceReport> report(taken.size());
+  for (std::size_t at = 0; at < taken.size(); ++at) {
+    report[at] = {.device = taken[at].name,
+                  .predicted = memory_of(model.predicted().devices.at(at)),
+                  .taken = memory_of(taken[at])};
   }
   return report;
 }

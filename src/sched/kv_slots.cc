@@ -1,6 +1,7 @@
 #include "sched/kv_slots.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -121,15 +122,18 @@ std::uint32_t KvSlots::take_copied() {
 }
 
 KvUse KvSlots::use() const {
-  std::vector<std::uint32_t> tokens;
-  for (const Content& content : contents_) tokens.push_back(content.used ? content.computed : 0);
-  const std::uint64_t active = cells_.count(tokens);
-  for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
-    if (!contents_[slot].used) tokens[slot] = contents_[slot].pinned;
-  }
-  const std::uint64_t kept = cells_.count(tokens);
-  for (std::size_t slot = 0; slot < tokens.size(); ++slot) tokens[slot] = contents_[slot].computed;
-  return {.active = active, .pinned = kept - active, .cached = cells_.count(tokens) - kept};
+  const auto count = [this](auto tokens_of) {
+    std::vector<std::uint32_t> tokens;
+    std::ranges::transform(contents_, std::back_inserter(tokens), tokens_of);
+    return cells_.count(tokens);
+  };
+  const std::uint64_t active =
+      count([](const Content& each) { return each.used ? each.computed : 0; });
+  const std::uint64_t wanted =
+      count([](const Content& each) { return each.used ? each.computed : each.pinned; });
+  return {.active = active,
+          .pinned = wanted - active,
+          .cached = count([](const Content& each) { return each.computed; }) - wanted};
 }
 
 KvCounts KvSlots::take_counts() {
