@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/random.h"
-#include "scripted/phrases.h"
 
 namespace seedance::scripted {
 namespace {
@@ -34,7 +33,11 @@ Narrator::Narrator(const Vocabulary& vocabulary, const Script& script,
                    std::span<const TokenId> prompt, Ending ending, std::uint64_t forgotten)
     : vocabulary_(&vocabulary), mode_(script.mode), hash_(script.seed), said_(forgotten) {
   for (const TokenId token : prompt) absorb(token);
-  planned_ = mode_ == Mode::echo ? echo(vocabulary, prompt) : sentence();
+  if (mode_ == Mode::echo) {
+    planned_ = echo(vocabulary, prompt);
+  } else {
+    plan_sentence();
+  }
   end_at_ = mode_ == Mode::echo ? planned_.size() : script.length - 1;
   if (ending == Ending::never) end_at_ = std::numeric_limits<std::uint64_t>::max();
 }
@@ -45,7 +48,7 @@ void Narrator::take(TokenId token) {
   if (++at_ < planned_.size()) return;
   at_ = 0;
   ++sentences_;
-  if (mode_ == Mode::prose) planned_ = sentence();
+  if (mode_ == Mode::prose) plan_sentence();
 }
 
 void Narrator::absorb(TokenId token) {
@@ -53,29 +56,24 @@ void Narrator::absorb(TokenId token) {
 }
 
 // The next sentence, with what separates it from the one before.
-std::vector<TokenId> Narrator::sentence() const {
+void Narrator::plan_sentence() {
+  planned_.clear();
   std::uint64_t draws = 0;
   const auto below = [&](std::size_t bound) {
     return static_cast<std::size_t>(counter_random(hash_, draws++) % bound);
   };
-  std::vector<TokenId> tokens;
-  std::string part;
-  const auto say = [&](std::string_view before, const auto& phrases) {
-    part = before;
-    part += phrases[below(phrases.size())];
-    vocabulary_->append_phrase(part, tokens);
+  const auto say = [&](std::vector<TokenId> Phrase::* form, Phrases list) {
+    const std::vector<Phrase>& phrases = vocabulary_->phrases(list);
+    const std::vector<TokenId>& tokens = phrases[below(phrases.size())].*form;
+    planned_.insert(planned_.end(), tokens.begin(), tokens.end());
   };
-  if (sentences_ > 0 && sentences_ % kParagraphSentences == 0) {
-    vocabulary_->append_phrase("\n\n", tokens);
-    say("", kOpenings);
-  } else {
-    say(sentences_ > 0 ? " " : "", kOpenings);
-  }
-  say(" ", kActions);
-  if (below(4) > 0) say(" ", kPlaces);
-  say("", kClosings);
-  if (below(6) == 0) say(" ", kOrnaments);
-  return tokens;
+  const bool new_paragraph = sentences_ % kParagraphSentences == 0;
+  if (new_paragraph && sentences_ > 0) planned_.assign(2, TokenId{'\n'});
+  say(new_paragraph ? &Phrase::bare : &Phrase::spaced, Phrases::openings);
+  say(&Phrase::spaced, Phrases::actions);
+  if (below(4) > 0) say(&Phrase::spaced, Phrases::places);
+  say(&Phrase::bare, Phrases::closings);
+  if (below(6) == 0) say(&Phrase::spaced, Phrases::ornaments);
 }
 
 }  // namespace seedance::scripted
