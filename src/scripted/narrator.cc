@@ -10,6 +10,15 @@ namespace seedance::scripted {
 namespace {
 
 constexpr std::uint64_t kParagraphSentences = 4;
+constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15;
+
+// One of SplitMix64's steps (Steele, Lea, Flood: "Fast splittable pseudorandom number
+// generators", OOPSLA 2014): quick, as there is one for each token.
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
 
 // What an echo says: the last message of the user, or the prompt when it is no
 // chat, without control tokens. Never empty.
@@ -52,7 +61,7 @@ void Narrator::take(TokenId token) {
 }
 
 void Narrator::absorb(TokenId token) {
-  hash_ = counter_random(hash_, static_cast<std::uint32_t>(token.value));
+  hash_ = mixed(hash_ + kStep + static_cast<std::uint32_t>(token.value));
 }
 
 // The next sentence, with what separates it from the one before.

@@ -431,6 +431,7 @@ void WsSession::finish(Reader& reader) {
 
 Session::Ending WsSession::ending() const {
   if (dropped_) return Ending::drop;
+  if (socket_.may_send_data()) return Ending::open;
   if (socket_.finished()) return Ending::close;
   return socket_.half_closed() ? Ending::half_close : Ending::open;
 }

@@ -350,10 +350,6 @@ void WsConnection::drop(CloseCode code, const char* why) {
   pong_bytes_ = 0;
 }
 
-std::string_view WsConnection::output() const {
-  return output_;
-}
-
 void WsConnection::output_sent(std::size_t count) {
   SEEDANCE_CHECK(count <= output_.size(), "more sent than there was");
   if (count == output_.size()) {

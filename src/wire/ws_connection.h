@@ -118,7 +118,7 @@ class WsConnection {
   // Control frames to be sent now; output_sent() says how many bytes of them
   // were. At most 512 bytes; when more pongs are due than fit, the last of them is
   // sent instead of those before it (5.5.3).
-  std::string_view output() const;
+  std::string_view output() const { return output_; }
   void output_sent(std::size_t count);
 
   bool may_send_data() const { return phase_ == Phase::open; }
