@@ -175,6 +175,8 @@ class Core {
   void on_step(const engine::Step& step, TimePoint now);
   static void look_ahead(std::span<Stream* const> streams, std::size_t at);
   void on_token(Stream& stream, const engine::StepToken& token, TimePoint now);
+  void count_pause(Duration pause);
+  void publish_pauses();
   void on_job_failed(engine::JobFailed& failed, TimePoint now);
 
   std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
@@ -280,6 +282,7 @@ class Core {
   void expire(Stream& stream, TimePoint now);
   void set_alarm(Stream& stream, TimePoint at);
   void wake(Stream& stream);
+  std::optional<Effect> next_wake();
   void reply(const ReplyTo& to, ReplyBody body);
   void answer(Stream& stream, const ReplyTo& to, ReplyBody body);
   void answer_cancel(StreamId id, const ReplyTo& to);
@@ -316,9 +319,11 @@ class Core {
   std::vector<std::unique_ptr<Stream>> forgotten_;  // In it.
   std::vector<Stream*> ahead_;  // Scratch: those that have their turn, in order.
   std::string visible_;         // Scratch: what one token made visible.
+  Duration pause_{};            // So long after the token before it came each ...
+  std::uint64_t pauses_ = 0;    // ... of so many tokens that are not in the statistics yet.
 
   std::deque<Effect> effects_;
-  std::map<EdgeId, std::vector<ConnectionId>> grown_;
+  std::vector<std::vector<ConnectionId>> grown_;  // By edge.
   std::uint64_t round_ = 1;  // Being collected.
   std::uint64_t wake_round_ = 1;
 
