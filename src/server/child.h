@@ -58,8 +58,8 @@ class Child {
   void kill(std::string reason, engine::EndCause cause = engine::EndCause::other);
 
   // From now on it is started with these. Those of before are forgotten with their failures: if
-  // there is none now, one is started at once.
-  void replace(std::vector<std::string> argv, TimePoint now);
+  // there is none now, one is started at `start_at`.
+  void replace(std::vector<std::string> argv, TimePoint start_at);
 
  private:
   void read();

@@ -128,13 +128,13 @@ void ProcessHost::take_events(TimePoint now) {
       break;
     }
     worker_watchdog_.on_heard(now);
-    on_event(*std::move(event));
+    on_event(*std::move(event), now);
   }
   worker_watchdog_.on_owed(jobs_.size(), now);
   if (const auto end = worker_.end()) on_end(*end, now);
 }
 
-void ProcessHost::on_event(engine::Event event) {
+void ProcessHost::on_event(engine::Event event, TimePoint now) {
   if (auto* failed = std::get_if<engine::Failed>(&event)) {
     worker_failure_ = std::move(*failed);
     return worker_.kill({});
@@ -144,6 +144,7 @@ void ProcessHost::on_event(engine::Event event) {
   if (std::holds_alternative<engine::Ready>(event)) {
     worker_watchdog_.on_ready();
     fallback_.on_ready();
+    walks_.on_started(now);
   } else if (std::holds_alternative<engine::Step>(event)) {
     worker_.on_work();
     fallback_.on_work();
@@ -160,7 +161,8 @@ void ProcessHost::on_end(const Child::End& end, TimePoint now) {
   const Move move = fallback_.on_end(down.cause);
   down.other_settings = move == Move::down;
   down.rung = fallback_.rung();
-  tell_engine_down(end_of_worker(end, said), said ? End::told : End::died, down);
+  const bool final = said || move == Move::spent;
+  tell_engine_down(end_of_worker(end, said), final ? End::told : End::died, down);
   if (move == Move::down) {
     const LlamaFallback& fallback = options_.fallbacks.at(down.rung - 1);
     worker_.replace(worker_argv(program_, with(options_, fallback)), now);
@@ -169,6 +171,9 @@ void ProcessHost::on_end(const Child::End& end, TimePoint now) {
   } else if (move == Move::back) {
     worker_.replace(worker_argv(program_, options_), now);
     notices_.emplace_back("no fallback helped: it has its own settings again");
+  } else if (move == Move::spent) {
+    worker_.replace(worker_argv(program_, options_), walks_.on_failure(now));
+    notices_.emplace_back("no fallback can be loaded: it begins with its own settings again");
   }
 }
 

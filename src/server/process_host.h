@@ -29,7 +29,7 @@ class ProcessHost final : public Host {
 
  private:
   void take_events(TimePoint now);
-  void on_event(engine::Event event);
+  void on_event(engine::Event event, TimePoint now);
   void on_end(const Child::End& end, TimePoint now);
   void take_vocabulary_events(TimePoint now);
   void tend(Child& child, engine::Watchdog& watchdog, std::string_view stuck, TimePoint now);
@@ -43,6 +43,7 @@ class ProcessHost final : public Host {
   engine::Watchdog vocabulary_watchdog_;
   engine::OpenJobs jobs_;
   engine::Fallback fallback_;
+  engine::Backoff walks_{{}};                     // Down the whole chain, in vain.
   std::optional<engine::Failed> worker_failure_;  // What it said before it ended.
   std::string vocabulary_failure_;
   bool vocabulary_ready_ = false;  // Once.

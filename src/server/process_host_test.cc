@@ -45,6 +45,14 @@ class FakeProgram {
   FakeProgram(const FakeProgram&) = delete;
   FakeProgram& operator=(const FakeProgram&) = delete;
 
+  // From its next start on.
+  void say(const engine::Event& worker) const {
+    std::string bytes;
+    engine::encode(worker, bytes);
+    write("new", bytes);
+    std::filesystem::rename(path_ / "new", path_ / "worker");
+  }
+
   std::string program() const { return path_ / "program"; }
   // How it was called, behind the path of the model.
   std::vector<std::string> calls(const char* command) const {
@@ -214,6 +222,32 @@ TEST(ProcessHost, FallsBackUntilTheChainIsSpent) {
   EXPECT_THAT(fake.calls("worker"),
               ElementsAre("model.gguf --parallel 8 --gpu-layers 9",
                           "model.gguf --parallel 8 --gpu-layers 4", "model.gguf --parallel 2"));
+}
+
+TEST(ProcessHost, BeginsWithItsOwnSettingsAgainWhereTheChainIsSpent) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config) = {
+      .path = "model.gguf", .sequences_max = 8, .fallbacks = {{.sequences_max = 2}}};
+  const TestServer server{config};
+  fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
+  kill(fake.pid("worker"), SIGKILL);
+  while (fake.calls("worker").size() < 6) std::this_thread::yield();
+  fake.say(ready());
+  server.wait_for_metric("seedance_ready", 1);
+  auto calls = fake.calls("worker");
+  calls.resize(6);
+  const std::string own = "model.gguf --parallel 8";
+  const std::string fallback = "model.gguf --parallel 2";
+  EXPECT_THAT(calls, ElementsAre(own, own, fallback, own, fallback, own));
+}
+
+TEST(ProcessHost, AStartEndsWhereTheChainIsSpent) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}, 100};
+  ServerConfig config = config_for(fake);
+  llama_of(config).fallbacks = {{.batch_tokens_max = 64}};
+  EXPECT_FALSE(run(config));
+  EXPECT_EQ(fake.calls("worker").size(), 4U);  // Two that are killed are no accident.
 }
 
 TEST(ProcessHost, ServesWithTheFallbackThatHolds) {
