@@ -98,7 +98,7 @@ void Child::kill(std::string reason, engine::EndCause cause) {
 }
 
 void Child::replace(std::vector<std::string> argv, TimePoint start_at) {
-  argv_ = std::move(argv);
+  call_next(std::move(argv));
   backoff_ = engine::Backoff{{}};
   if (!process_) restart_at_ = start_at;
 }

@@ -141,7 +141,8 @@ void ProcessHost::on_event(engine::Event event, TimePoint now) {
   }
   if (std::holds_alternative<engine::Alive>(event)) return;
   jobs_.on_event(event);
-  if (std::holds_alternative<engine::Ready>(event)) {
+  if (const auto* ready = std::get_if<engine::Ready>(&event)) {
+    keep_context(ready->context_tokens);
     worker_watchdog_.on_ready();
     fallback_.on_ready();
     walks_.on_started(now);
@@ -150,6 +151,20 @@ void ProcessHost::on_event(engine::Event event, TimePoint now) {
     fallback_.on_work();
   }
   tell_engine(std::move(event));
+}
+
+// Where the first worker chose it, so that whatever was let in fits later ones too. How many
+// streams they run at a time is theirs to say, as there is memory then.
+void ProcessHost::keep_context(std::uint32_t tokens) {
+  if (options_.context_tokens > 0) return;
+  options_.context_tokens = tokens;
+  worker_.call_next(next_worker());
+}
+
+std::vector<std::string> ProcessHost::next_worker() const {
+  const std::size_t rung = fallback_.rung();
+  return worker_argv(program_,
+                     rung == 0 ? options_ : with(options_, options_.fallbacks.at(rung - 1)));
 }
 
 void ProcessHost::on_end(const Child::End& end, TimePoint now) {
@@ -165,14 +180,14 @@ void ProcessHost::on_end(const Child::End& end, TimePoint now) {
   tell_engine_down(end_of_worker(end, said), final ? End::told : End::died, down);
   if (move == Move::down) {
     const LlamaFallback& fallback = options_.fallbacks.at(down.rung - 1);
-    worker_.replace(worker_argv(program_, with(options_, fallback)), now);
+    worker_.replace(next_worker(), now);
     notices_.push_back(fmt::format("fallback {} of {}, until the server is started again: {}",
                                    down.rung, fallback_.rungs(), to_text(fallback)));
   } else if (move == Move::back) {
-    worker_.replace(worker_argv(program_, options_), now);
+    worker_.replace(next_worker(), now);
     notices_.emplace_back("no fallback helped: it has its own settings again");
   } else if (move == Move::spent) {
-    worker_.replace(worker_argv(program_, options_), walks_.on_failure(now));
+    worker_.replace(next_worker(), walks_.on_failure(now));
     notices_.emplace_back("no fallback can be loaded: it begins with its own settings again");
   }
 }

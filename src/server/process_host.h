@@ -30,12 +30,14 @@ class ProcessHost final : public Host {
  private:
   void take_events(TimePoint now);
   void on_event(engine::Event event, TimePoint now);
+  void keep_context(std::uint32_t tokens);
   void on_end(const Child::End& end, TimePoint now);
   void take_vocabulary_events(TimePoint now);
+  std::vector<std::string> next_worker() const;
   void tend(Child& child, engine::Watchdog& watchdog, std::string_view stuck, TimePoint now);
 
   const std::string program_;
-  const LlamaModel options_;
+  LlamaModel options_;
   const io::Token first_;
   Child worker_;
   Child vocabulary_;

@@ -224,11 +224,34 @@ TEST(ProcessHost, FallsBackUntilTheChainIsSpent) {
                           "model.gguf --parallel 8 --gpu-layers 4", "model.gguf --parallel 2"));
 }
 
+// Streams were let in that fit no less.
+TEST(ProcessHost, AContextThatTheFirstWorkerChoseStays) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config).fallbacks = {{.sequences_max = 2}};
+  const TestServer server{config};
+  engine::Ready smaller = ready();
+  smaller.context_tokens = 64;
+  fake.say(smaller);
+  kill(fake.pid("worker"), SIGKILL);
+  server.wait_for_metric("seedance_engine_restarts_total", 1);
+  fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
+  kill(fake.pid("worker"), SIGKILL);
+  while (fake.calls("worker").size() < 4) std::this_thread::yield();
+  auto calls = fake.calls("worker");
+  calls.resize(4);
+  EXPECT_THAT(calls,
+              ElementsAre("model.gguf", "model.gguf --ctx-size 128", "model.gguf --ctx-size 128",
+                          "model.gguf --ctx-size 128 --parallel 2"));
+}
+
 TEST(ProcessHost, BeginsWithItsOwnSettingsAgainWhereTheChainIsSpent) {
   const FakeProgram fake{ready(), text::VocabularyReady{}};
   ServerConfig config = config_for(fake);
-  llama_of(config) = {
-      .path = "model.gguf", .sequences_max = 8, .fallbacks = {{.sequences_max = 2}}};
+  llama_of(config) = {.path = "model.gguf",
+                      .context_tokens = 128,
+                      .sequences_max = 8,
+                      .fallbacks = {{.sequences_max = 2}}};
   const TestServer server{config};
   fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
   kill(fake.pid("worker"), SIGKILL);
@@ -237,8 +260,8 @@ TEST(ProcessHost, BeginsWithItsOwnSettingsAgainWhereTheChainIsSpent) {
   server.wait_for_metric("seedance_ready", 1);
   auto calls = fake.calls("worker");
   calls.resize(6);
-  const std::string own = "model.gguf --parallel 8";
-  const std::string fallback = "model.gguf --parallel 2";
+  const std::string own = "model.gguf --ctx-size 128 --parallel 8";
+  const std::string fallback = "model.gguf --ctx-size 128 --parallel 2";
   EXPECT_THAT(calls, ElementsAre(own, own, fallback, own, fallback, own));
 }
 
