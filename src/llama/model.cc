@@ -197,6 +197,7 @@ Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
   context_tokens_ = plan->context_tokens;
   sequences_max_ = plan->sequences;
   shares_memory_ = parameters.kv_unified;
+  reuse_min_ = options.reuse_min;
   if (needed > available)
     return fail(Errc::overloaded, too_much(parameters.n_ctx, needed, available));
   log.take();

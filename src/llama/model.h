@@ -45,6 +45,9 @@ class Model {
   void use_adapter(std::uint32_t number);
   std::uint32_t adapters() const { return static_cast<std::uint32_t>(adapters_.size()); }
 
+  // So many tokens that prompts have in common are computed once; 0 = none are.
+  std::uint32_t reuse_min() const { return can_cut() ? reuse_min_ : 0; }
+
   bool can_cut() const { return KvMemory::can_cut(model_); }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
@@ -82,6 +85,7 @@ class Model {
   std::uint32_t context_tokens_ = 0;
   std::uint32_t sequences_max_ = 0;
   bool shares_memory_ = false;
+  std::uint32_t reuse_min_ = 0;
   std::uint32_t vocabulary_size_ = 0;
   std::vector<TokenId> end_tokens_;
   TokenId filler_ = {};

@@ -17,15 +17,12 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
-// A shorter prefix is not worth a copy.
-constexpr std::uint32_t kReuseMin = 16;
-
 sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
                                std::uint32_t draft_tokens_max) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
-          .reuse_min = model.can_cut() ? kReuseMin : 0,
+          .reuse_min = model.reuse_min(),
           .draft_tokens_max = model.can_cut() ? draft_tokens_max : 0,
           .prefill = prefill};
 }

@@ -276,6 +276,14 @@ TEST_F(RunnerTest, ComputesOnlyWhatIsNewOfAConversation) {
   EXPECT_LT(LoneModel{}.regret(prompt, next.tokens), kEpsilon);
 }
 
+TEST_F(RunnerTest, UsesAgainWhatIsLongEnough) {
+  for (const auto& [reuse_min, reused] : {std::pair{0U, 0U}, {60U, 0U}, {59U, 59U}}) {
+    load({.reuse_min = reuse_min});
+    run_alone(greedy_job(1, random_prompt(1, 60), 1));
+    EXPECT_EQ(run_alone(greedy_job(2, random_prompt(1, 60), 1)).reused, reused) << reuse_min;
+  }
+}
+
 TEST_F(RunnerTest, ComputesACommonPrefixOnce) {
   load();
   LoneModel lone;

@@ -23,7 +23,9 @@ struct WorkerOptions {
   // Otherwise all share memory for so many tokens: for large contexts and many
   // sequences in little memory. When it is full, the newest sequence waits.
   std::uint32_t shared_tokens = 0;
-  std::string kv_type = "f16";        // Of what is kept of each token: f16, q8_0 or q4_0.
+  std::string kv_type = "f16";  // Of what is kept of each token: f16, q8_0 or q4_0.
+  // Of a prompt's beginning that is used again: a shorter one is not worth a copy. 0 = never.
+  std::uint32_t reuse_min = 16;
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
   // Tokens that one step guesses from what the sequences say again; 0 = none.
   std::uint32_t draft_tokens_max = 0;

@@ -73,6 +73,9 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--step-max-ms", options.step_max_ms);
   add("--kv-tokens", options.kv_tokens);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
+  if (options.reuse_min) {
+    argv.insert(argv.end(), {"--prefix-reuse-min", std::to_string(*options.reuse_min)});
+  }
   for (const Adapter& adapter : options.adapters) {
     argv.insert(argv.end(), {"--adapter", adapter.path});
   }
