@@ -52,7 +52,9 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .reuse_min = static_cast<std::uint32_t>(settings.prefix_reuse_min),
           .load_timeout = ms(settings.load_timeout_ms),
           .step_timeout = ms(settings.step_timeout_ms),
-          .prepare_timeout = ms(settings.prepare_timeout_ms)};
+          .prepare_timeout = ms(settings.prepare_timeout_ms),
+          .grammar_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_memory_bytes),
+          .schema_ms = static_cast<std::uint32_t>(settings.max_schema_ms)};
 }
 
 Result<server::ModelSpec> model_spec(const config::Settings& settings) {
@@ -191,6 +193,7 @@ void set_stream_limits(const config::Settings& settings, server::ServerConfig& o
                               : static_cast<std::uint32_t>(settings.max_preparing_streams);
   out.core.prepare_bytes_max = static_cast<std::uint64_t>(settings.max_preparing_bytes);
   out.core.shift_tokens_max = static_cast<std::uint32_t>(settings.max_shift_tokens);
+  out.core.grammar_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_memory_bytes);
   out.core.format_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_bytes);
   out.core.share_prefixes = settings.share_prefixes;
   out.core.streams_per_tenant_max = static_cast<std::uint32_t>(settings.max_streams_per_tenant);

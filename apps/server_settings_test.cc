@@ -27,6 +27,8 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
   settings.prefix_reuse_min = 0;
+  settings.max_grammar_memory_bytes = 2 << 20;
+  settings.max_schema_ms = 70;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   ASSERT_EQ(config->models.size(), 1U);
@@ -43,6 +45,9 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(model.reuse_min, 0U);
+  EXPECT_EQ(model.grammar_bytes_max, 2U << 20U);
+  EXPECT_EQ(config->core.grammar_bytes_max, 2U << 20U);
+  EXPECT_EQ(model.schema_ms, 70U);
 }
 
 TEST(ServerSettings, CarriesEveryValueOver) {

@@ -273,6 +273,13 @@ constexpr std::array kKeys{
     Key{"max_grammar_bytes", "--max-grammar-bytes", kLimits,
         "Bytes of a grammar or JSON schema that an answer must keep to", &S::max_grammar_bytes, 64,
         1 << 20},
+    Key{"max_grammar_memory_bytes", "--max-grammar-memory-bytes", kLimits,
+        "Bytes of memory, in the server and about in the worker, that the grammars of all streams "
+        "take; more are refused as overloaded",
+        &S::max_grammar_memory_bytes, 1 << 20, std::int64_t{1} << 40},
+    Key{"max_schema_ms", "--max-schema-ms", kLimits,
+        "Milliseconds of the processor that making the grammar of a JSON schema may take",
+        &S::max_schema_ms, 1, 10'000},
     Key{"queue_timeout_ms", "--queue-timeout-ms", kLimits,
         "Milliseconds that a stream waits for the model before it ends as deadline_exceeded",
         &S::queue_timeout_ms, 1, kDayMs},

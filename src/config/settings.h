@@ -86,6 +86,8 @@ struct Settings {
   std::int64_t max_preparing_streams = 0;
   std::int64_t max_preparing_bytes = 64 << 20;
   std::int64_t max_grammar_bytes = 64 << 10;
+  std::int64_t max_grammar_memory_bytes = 256 << 20;
+  std::int64_t max_schema_ms = 200;
   std::int64_t queue_timeout_ms = 60'000;
   std::int64_t priority_ageing_ms = 10'000;
   std::int64_t detach_ttl_ms = 300'000;

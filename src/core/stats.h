@@ -33,6 +33,7 @@ struct Stats {
   observe::Counter tenant_refused;     // Over a tenant's number of streams.
   observe::Counter sequences_parked;   // That gave their place to a higher class for a while.
   observe::Gauge prepare_bytes;
+  observe::Gauge grammar_bytes;  // Of streams that were accepted and not ended.
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
   std::array<observe::Gauge, kPriorityCount> queue_depth;  // Of these, by Priority.

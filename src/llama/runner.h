@@ -23,8 +23,11 @@ namespace seedance::llama {
 class Runner {
  public:
   // `draft_tokens_max`: as many guessed tokens as a batch may have, where the model allows it.
+  // `grammar_bytes_max`: as much memory as the grammars of all jobs may take; beyond it, the job
+  // whose grammar takes the most is refused.
   explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
-                  std::uint32_t draft_tokens_max = 0);
+                  std::uint32_t draft_tokens_max = 0,
+                  std::uint64_t grammar_bytes_max = kGrammarMemoryMax);
 
   void on_command(engine::Command command);
 
@@ -46,6 +49,7 @@ class Runner {
 
   void on(engine::Job job);
   void on(engine::Cancel cancel);
+  void bound_grammars();
   std::optional<Problem> refusal(const engine::Job& job) const;
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
@@ -59,6 +63,7 @@ class Runner {
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
   void fail_job(sched::JobKey key, const std::string& message,
                 ErrorCode code = ErrorCode::engine_failed);
+  void fail_job(sched::JobKey key, Problem problem);
 
   Model& model_;
   KvMemory memory_;
@@ -66,6 +71,7 @@ class Runner {
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
   Fault fault_;
+  const std::uint64_t grammar_bytes_max_;
   std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 
   // The batch, in llama.cpp's form.

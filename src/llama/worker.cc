@@ -63,7 +63,8 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                 {.step_target = std::chrono::milliseconds{options.step_target_ms},
                  .step_max = std::chrono::milliseconds{options.step_max_ms}},
                 fault,
-                options.draft_tokens_max};
+                options.draft_tokens_max,
+                options.grammar_bytes_max};
   auto said = std::chrono::steady_clock::now();
   while (true) {
     while (true) {

@@ -9,6 +9,7 @@
 namespace seedance::llama {
 
 inline constexpr std::uint32_t kSequencesMax = 256;  // LLAMA_MAX_SEQ of llama.cpp.
+inline constexpr std::uint64_t kGrammarMemoryMax = std::uint64_t{256} << 20;
 
 struct WorkerOptions {
   std::string model_path;            // The first file of a split model.
@@ -29,7 +30,8 @@ struct WorkerOptions {
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
   // Tokens that one step guesses from what the sequences say again; 0 = none.
   std::uint32_t draft_tokens_max = 0;
-  std::uint32_t step_max_ms = 500;  // PrefillLimits::step_max.
+  std::uint32_t step_max_ms = 500;                      // PrefillLimits::step_max.
+  std::uint64_t grammar_bytes_max = kGrammarMemoryMax;  // Of memory, of all jobs.
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};
   std::string fault = {};             // FaultPlan: fails on purpose.

@@ -72,6 +72,7 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--speculate-tokens", options.draft_tokens_max);
   add("--step-max-ms", options.step_max_ms);
   add("--kv-tokens", options.kv_tokens);
+  add("--grammar-memory", options.grammar_bytes_max);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
   if (options.reuse_min) {
     argv.insert(argv.end(), {"--prefix-reuse-min", std::to_string(*options.reuse_min)});
@@ -83,7 +84,11 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
 }
 
 std::vector<std::string> vocabulary_argv(const std::string& program, const LlamaModel& options) {
-  return common_argv(program, "vocabulary", options);
+  std::vector<std::string> argv = common_argv(program, "vocabulary", options);
+  if (options.schema_ms > 0) {
+    argv.insert(argv.end(), {"--schema-ms", std::to_string(options.schema_ms)});
+  }
+  return argv;
 }
 
 // libgomp's compute threads spin after each step and keep a core from the rest of

@@ -112,15 +112,18 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .kv_tokens = 7,
            .kv_type = "q8_0",
            .reuse_min = 0,
+           .grammar_bytes_max = 9,
+           .schema_ms = 11,
            .adapters = {{.name = "a", .path = "a.gguf"}, {.name = "b", .path = "b.gguf"}}};
-  EXPECT_THAT(worker_argv("p", model),
-              ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1",
-                          "--parallel", "2", "--threads", "3", "--gpu-layers", "-1",
-                          "--batch-tokens", "5", "--step-target-ms", "6", "--speculate-tokens", "8",
-                          "--step-max-ms", "60", "--kv-tokens", "7", "--kv-type", "q8_0",
-                          "--prefix-reuse-min", "0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
-  EXPECT_THAT(vocabulary_argv("p", model),
-              ElementsAre("p", "vocabulary", "--fd", "3", "--model", "m.gguf"));
+  EXPECT_THAT(
+      worker_argv("p", model),
+      ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1", "--parallel",
+                  "2", "--threads", "3", "--gpu-layers", "-1", "--batch-tokens", "5",
+                  "--step-target-ms", "6", "--speculate-tokens", "8", "--step-max-ms", "60",
+                  "--kv-tokens", "7", "--grammar-memory", "9", "--kv-type", "q8_0",
+                  "--prefix-reuse-min", "0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
+  EXPECT_THAT(vocabulary_argv("p", model), ElementsAre("p", "vocabulary", "--fd", "3", "--model",
+                                                       "m.gguf", "--schema-ms", "11"));
 }
 
 TEST(ProcessHost, ReportsWhatTheWorkerSays) {
