@@ -34,6 +34,18 @@ std::optional<std::string_view> script_of(std::string_view engine) {
   return engine.substr(1);
 }
 
+// What the script leaves open, the settings say where they say it.
+std::string script_with(const config::Settings& settings, std::string_view script) {
+  std::string out{script};
+  const auto add = [&](std::string_view key, std::int64_t value) {
+    const bool open = !script.starts_with(key) && !script.contains(fmt::format(",{}", key));
+    if (open && value > 0) out += fmt::format("{}{}{}", out.empty() ? "" : ",", key, value);
+  };
+  add("context=", settings.ctx_size);
+  add("sequences=", settings.max_concurrent_streams);
+  return out;
+}
+
 // Ranges were checked when the settings were loaded: every number fits.
 server::LlamaModel llama_model(const config::Settings& settings) {
   return {.path = settings.model_path,
@@ -86,11 +98,12 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
   if (!settings.adapters.empty()) {
     return fail(Errc::invalid, "adapters: a scripted engine has none; leave them out");
   }
-  const auto parsed = scripted::parse_script(*script);
+  std::string whole = script_with(settings, *script);
+  const auto parsed = scripted::parse_script(whole);
   if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);
   return server::ModelSpec{
       .name = settings.model_name.empty() ? std::string{kScripted} : settings.model_name,
-      .engine = server::ScriptedModel{std::string{*script}}};
+      .engine = server::ScriptedModel{std::move(whole)}};
 }
 
 // Servers on several ports can share a data directory.

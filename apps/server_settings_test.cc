@@ -282,6 +282,21 @@ TEST(ServerSettings, GuessNothingAheadWhereThatIsOff) {
   EXPECT_EQ(guessed(), 0U);
 }
 
+TEST(ServerSettings, SayWhatAScriptLeavesOpen) {
+  config::Settings settings;
+  settings.ctx_size = 512;
+  settings.max_concurrent_streams = 3;
+  const auto script = [&](std::string_view engine) {
+    settings.engine = engine;
+    const auto config = server_config(settings);
+    return std::get<server::ScriptedModel>(config->models.at(0).engine).script;
+  };
+  EXPECT_EQ(script("scripted"), "context=512,sequences=3");
+  EXPECT_EQ(script("scripted:rate=7"), "rate=7,context=512,sequences=3");
+  EXPECT_EQ(script("scripted:context=99"), "context=99,sequences=3");
+  EXPECT_EQ(script("scripted:rate=7,sequences=2,context=99"), "rate=7,sequences=2,context=99");
+}
+
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
   settings.engine = "lama";
