@@ -48,6 +48,8 @@ std::string script_with(const config::Settings& settings, std::string_view scrip
 
 // Ranges were checked when the settings were loaded: every number fits.
 server::LlamaModel llama_model(const config::Settings& settings) {
+  const bool ngrams = settings.speculate != kSpeculate.front();
+  const bool guesses = ngrams || !settings.draft_model.empty();
   return {.path = settings.model_path,
           .context_tokens = static_cast<std::uint32_t>(settings.ctx_size),
           .sequences_max = static_cast<std::uint32_t>(settings.max_concurrent_streams),
@@ -55,10 +57,11 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .gpu_layers = static_cast<std::int32_t>(settings.gpu_layers),
           .batch_tokens_max = static_cast<std::uint32_t>(settings.batch_tokens),
           .step_target_ms = static_cast<std::uint32_t>(settings.step_target_ms),
-          .draft_tokens_max = settings.speculate == kSpeculate.front()
-                                  ? 0
-                                  : static_cast<std::uint32_t>(settings.speculate_tokens),
+          .draft_tokens_max = guesses ? static_cast<std::uint32_t>(settings.speculate_tokens) : 0,
+          .draft_ngrams = ngrams,
+          .draft_model = settings.draft_model,
           .step_max_ms = static_cast<std::uint32_t>(settings.step_max_ms),
+          .prefill_pause_ms = static_cast<std::uint32_t>(settings.prefill_pause_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type,
           .reuse_min = static_cast<std::uint32_t>(settings.prefix_reuse_min),
@@ -97,6 +100,9 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
   }
   if (!settings.adapters.empty()) {
     return fail(Errc::invalid, "adapters: a scripted engine has none; leave them out");
+  }
+  if (!settings.draft_model.empty()) {
+    return fail(Errc::invalid, "draft_model: a scripted engine has none; leave it out");
   }
   std::string whole = script_with(settings, *script);
   const auto parsed = scripted::parse_script(whole);

@@ -24,6 +24,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.batch_tokens = 128;
   settings.step_target_ms = 30;
   settings.step_max_ms = 300;
+  settings.prefill_pause_ms = 900;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
   settings.prefix_reuse_min = 0;
@@ -42,6 +43,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
   EXPECT_EQ(model.step_max_ms, 300U);
+  EXPECT_EQ(model.prefill_pause_ms, 900U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(model.reuse_min, 0U);
@@ -297,6 +299,21 @@ TEST(ServerSettings, SayWhatAScriptLeavesOpen) {
   EXPECT_EQ(script("scripted:rate=7,sequences=2,context=99"), "rate=7,sequences=2,context=99");
 }
 
+TEST(ServerSettings, ADraftModelGuessesWithAndWithoutNgrams) {
+  config::Settings settings;
+  settings.speculate_tokens = 12;
+  settings.draft_model = "d.gguf";
+  const auto model = [&] {
+    const auto config = server_config(settings);
+    return std::get<server::LlamaModel>(config->models.at(0).engine);
+  };
+  EXPECT_EQ(model().draft_model, "d.gguf");
+  EXPECT_EQ(model().draft_tokens_max, 12U);
+  EXPECT_FALSE(model().draft_ngrams);
+  settings.speculate = "ngram";
+  EXPECT_TRUE(model().draft_ngrams);
+}
+
 TEST(ServerSettings, NameTheKeyOfAMistake) {
   config::Settings settings;
   settings.engine = "lama";
@@ -319,6 +336,9 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.engine = "scripted";
   EXPECT_THAT(mistake(settings), HasSubstr("adapters: a scripted engine has none"));
   settings.adapters.clear();
+  settings.draft_model = "d.gguf";
+  EXPECT_THAT(mistake(settings), HasSubstr("draft_model: a scripted engine has none"));
+  settings.draft_model.clear();
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
 }

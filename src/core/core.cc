@@ -144,8 +144,11 @@ void Core::on(EngineEvent& event, TimePoint now) {
     if (model.capacity) stats_.engine_restarts.add();
     model.capacity = std::move(*ready);
     model.engine_up = true;
+    sum_memory();
     start_graces(model, now);
     start_queued(model, now);
+  } else if (const auto* memory = std::get_if<engine::Memory>(&event.event)) {
+    on_memory(model, *memory);
   }
 }
 

@@ -228,6 +228,9 @@ class Core {
   static bool shifts(const Stream& stream, engine::JobEnd end);
   static engine::Job job_of(const Stream& stream, std::uint32_t dropped);
 
+  void sum_memory();
+  void on_memory(Model& model, const engine::Memory& memory);
+
   // Readers.
   void add_reader(Stream& stream, const ReplyTo& reader);
   void remove_readers(Stream& stream);

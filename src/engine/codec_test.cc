@@ -50,7 +50,10 @@ const std::vector<Event>& events() {
       Ready{.context_tokens = 2048,
             .sequences_max = 64,
             .vocabulary_size = 512,
-            .timeline = {{"load", 1.5}, {"warmup", 0.25}}},
+            .timeline = {{"load", 1.5}, {"warmup", 0.25}},
+            .memory = {{.device = "memory",
+                        .predicted = {.weights = 1, .kv = 2, .compute = 3},
+                        .taken = {.weights = 4, .kv = 5, .compute = UINT64_MAX}}}},
       Step{.tokens = {StepToken{.job = {1}, .gen = {1}, .token = {9}, .prefill = Duration{123}},
                       StepToken{.job = {2},
                                 .gen = {3},
@@ -68,6 +71,15 @@ const std::vector<Event>& events() {
       Failed{"no such file"},
       Failed{"no room", EndCause::out_of_memory},
       Alive{},
+      Memory{.cells_active = 1,
+             .cells_pinned = 6,
+             .cells_cached = 2,
+             .cells_free = UINT64_MAX,
+             .tokens_asked = 3,
+             .tokens_reused = 4,
+             .evictions = 5,
+             .resident_bytes = 7,
+             .own_bytes = 8},
   };
   return kAll;
 }
@@ -100,8 +112,8 @@ TEST(Codec, SeedsOfItsFuzzerAreOfThisFormat) {
   };
   expect("job", commands().front());
   expect("cancel", commands().back());
-  constexpr std::array<std::string_view, 7> kEvents{
-      "loading", "ready", "step", "job_failed", "failed", "failed_memory", "alive"};
+  constexpr std::array<std::string_view, 8> kEvents{
+      "loading", "ready", "step", "job_failed", "failed", "failed_memory", "alive", "memory"};
   for (std::size_t i = 0; i < kEvents.size(); ++i) expect(kEvents[i], events().at(i));
   expect_seed("engine_codec_fuzz", "stream", stream);
 }

@@ -18,12 +18,14 @@ namespace {
 constexpr std::uint32_t kGapMax = 8;
 
 sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
-                               std::uint32_t draft_tokens_max) {
+                               Drafting drafting) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
           .reuse_min = model.reuse_min(),
-          .draft_tokens_max = model.can_cut() ? draft_tokens_max : 0,
+          .draft_tokens_max = model.can_cut() ? drafting.tokens_max : 0,
+          .draft_ngrams = drafting.ngrams,
+          .draft_model = model.draft() != nullptr,
           .prefill = prefill};
 }
 
@@ -37,20 +39,17 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault,
-               std::uint32_t draft_tokens_max, std::uint64_t grammar_bytes_max)
+Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault, Drafting drafting,
+               Clock clock, std::uint64_t grammar_bytes_max)
     : model_(model),
+      team_(llama_n_threads(model.context())),
       memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill, draft_tokens_max)),
+      planner_(limits_of(model, prefill, drafting)),
       fault_(std::move(fault)),
-      grammar_bytes_max_(grammar_bytes_max) {
-  const std::size_t rows = model.batch_tokens_max();
-  tokens_.reserve(rows);
-  positions_.reserve(rows);
-  sequences_.reserve(rows);
-  outputs_.reserve(rows);
-  sequence_counts_.assign(rows, 1);
-  for (std::size_t row = 0; row < rows; ++row) sequence_lists_.push_back(sequences_.data() + row);
+      grammar_bytes_max_(grammar_bytes_max),
+      now_(std::move(clock)),
+      batch_(model.batch_tokens_max()) {
+  if (model.draft() != nullptr) draft_.emplace(*model.draft());
 }
 
 void Runner::on_command(engine::Command command) {
@@ -173,16 +172,11 @@ Result<std::vector<engine::Event>> Runner::step() {
     }
     if (parts.empty()) break;
     start(parts);
+    draft();
     fill_batch(parts);
     model_.use_adapter(planner_.adapter());
-    const llama_batch batch{.n_tokens = static_cast<std::int32_t>(tokens_.size()),
-                            .token = tokens_.data(),
-                            .embd = nullptr,
-                            .pos = positions_.data(),
-                            .n_seq_id = sequence_counts_.data(),
-                            .seq_id = sequence_lists_.data(),
-                            .logits = outputs_.data()};
-    const auto begun = std::chrono::steady_clock::now();
+    const llama_batch batch = batch_.view();
+    const auto begun = now_();
     const int status = decode(batch, parts);
     llama_synchronize(model_.context());  // A device computes on behind the call.
     if (status == 1 && planner_.on_no_room()) continue;
@@ -198,12 +192,28 @@ Result<std::vector<engine::Event>> Runner::step() {
       fail_jobs(parts,
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
     } else {
-      sample(parts, std::chrono::steady_clock::now() - begun);
+      sample(parts, now_() - begun);
       bound_grammars();
     }
     break;
   }
   return std::exchange(events_, {});
+}
+
+engine::Memory Runner::take_memory() {
+  const auto [active, pinned, cached] = planner_.kv_use();
+  const auto [asked, reused, evictions] = planner_.take_kv_counts();
+  const ResidentMemory resident = resident_memory();
+  const std::uint64_t taken = active + pinned + cached;
+  return {.cells_active = active,
+          .cells_pinned = pinned,
+          .cells_cached = cached,
+          .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .tokens_asked = asked,
+          .tokens_reused = reused,
+          .evictions = evictions,
+          .resident_bytes = resident.all,
+          .own_bytes = model_.own_bytes(resident)};
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
@@ -221,7 +231,7 @@ int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts)
 }
 
 void Runner::start(std::span<const sched::Part> parts) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = now_();
   for (const sched::Part& part : parts) {
     if (part.filler) continue;
     Running& running = jobs_.at(part.job);
@@ -229,11 +239,23 @@ void Runner::start(std::span<const sched::Part> parts) {
   }
 }
 
+void Runner::draft() {
+  const auto work = planner_.draft_work();
+  if (work.empty()) return;
+  const auto begun = now_();
+  std::vector<std::span<const TokenId>> texts;
+  for (const auto& [slot, begin, count, guesses] : work) {
+    texts.push_back(planner_.tokens(slot).subspan(begin, count));
+  }
+  if (const auto guesses = draft_->run(work, texts)) {
+    planner_.on_drafted(*guesses, now_() - begun);
+  } else {
+    planner_.on_draft_failed();
+  }
+}
+
 void Runner::fill_batch(std::span<const sched::Part> parts) {
-  tokens_.clear();
-  positions_.clear();
-  sequences_.clear();
-  outputs_.clear();
+  batch_.clear();
   for (const sched::Part& part : parts) {
     const auto known = part.filler ? std::span<const TokenId>{}
                                    : planner_.tokens(part.slot).subspan(part.begin, part.count);
@@ -245,10 +267,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
       } else if (index - known.size() < guess.size()) {
         token = guess[index - known.size()];
       }
-      tokens_.push_back(token.value);
-      positions_.push_back(static_cast<llama_pos>(part.begin + index));
-      sequences_.push_back(static_cast<llama_seq_id>(part.slot.value));
-      outputs_.push_back(part.last && index + 1 >= part.count ? 1 : 0);
+      batch_.add(part.slot, part.begin + index, token, part.last && index + 1 >= part.count);
     }
   }
 }
@@ -256,13 +275,25 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
   const auto before = static_cast<std::ptrdiff_t>(events_.size());
+  struct Draw {
+    sched::Part part;  // A copy: what ends or goes on changes the plan.
+    std::int32_t row;
+    float* logits;
+    Result<Sampler::Choice> choice = {};
+  };
+  std::vector<Draw> draws;
+  std::int32_t row = -1;
+  for (const sched::Part& part : parts) {
+    row += static_cast<std::int32_t>(part.count);
+    if (part.last) draws.push_back({.part = part, .row = row, .logits = logits(row)});
+    row += static_cast<std::int32_t>(part.drafted);
+  }
+  team_.run(draws.size(),
+            [&](std::size_t at) { draws[at].choice = choose(draws[at].part, draws[at].logits); });
   engine::Step step;
-  std::int32_t row = 0;
-  // A copy: what ends or goes on changes the plan.
-  for (const sched::Part& part : std::vector(parts.begin(), parts.end())) {
-    const auto last = row + static_cast<std::int32_t>(part.count) - 1;
-    for (std::int32_t at = last; part.last && sample(part, at, step);) ++at;
-    row = last + 1 + static_cast<std::int32_t>(part.drafted);
+  for (Draw& draw : draws) {
+    auto choice = std::move(draw.choice);
+    while (take(draw.part, std::move(choice), step)) choice = choose(draw.part, logits(++draw.row));
   }
   if (step.tokens.empty()) {
     events_.emplace_back(engine::Alive{});
@@ -275,25 +306,32 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   events_.insert(events_.begin() + before, std::move(step));  // A job's tokens, then its failure.
 }
 
-// The token that follows a row. Whether the next row is what follows that.
-bool Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {
-  Running& running = jobs_.at(part.job);
-  float* logits = llama_get_logits_ith(model_.context(), row);
-  auto choice =
-      running.sampler.choose({logits, model_.vocabulary_size()}, planner_.tokens(part.slot));
+float* Runner::logits(std::int32_t row) {
+  return llama_get_logits_ith(model_.context(), row);
+}
+
+// Of several parts at the same time.
+Result<Sampler::Choice> Runner::choose(const sched::Part& part, float* logits) {
+  return jobs_.at(part.job).sampler.choose({logits, model_.vocabulary_size()},
+                                           planner_.tokens(part.slot));
+}
+
+// The token that follows. Whether the next row is what follows that.
+bool Runner::take(const sched::Part& part, Result<Sampler::Choice> choice, engine::Step& step) {
   if (!choice) {
     const bool grammar = choice.error().code == Errc::invalid;
     fail_job(part.job, fmt::format("The answer cannot go on: {}.", choice.error().detail),
              grammar ? ErrorCode::invalid_request : ErrorCode::engine_failed);
     return false;
   }
+  Running& running = jobs_.at(part.job);
   const bool guessed = planner_.on_token(part.slot, choice->token);
   engine::StepToken token{.job = {part.job.id},
                           .gen = part.job.gen,
                           .token = choice->token,
                           .end = end_after(planner_.tokens(part.slot), running.tokens_max)};
   if (const auto begun = std::exchange(running.prefill_begun, std::nullopt)) {
-    token.prefill = std::chrono::steady_clock::now() - *begun;
+    token.prefill = now_() - *begun;
     token.reused = planner_.reused(part.slot);
   }
   if (choice->logprobs) token.logprobs.push_back(*std::move(choice->logprobs));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include "engine/job.h"
+#include "llama/batch.h"
+#include "llama/compute_team.h"
+#include "llama/draft_runner.h"
 #include "llama/fault.h"
 #include "llama/kv_memory.h"
 #include "llama/model.h"
@@ -19,17 +23,28 @@
 
 namespace seedance::llama {
 
+// What is guessed ahead, where the model allows it.
+struct Drafting {
+  std::uint32_t tokens_max = 0;  // In a batch.
+  bool ngrams = true;            // From what repeats, beside what the model's draft model guesses.
+};
+
 // Carries out what the planner plans, on a model. Belongs to one thread.
 class Runner {
  public:
-  // `draft_tokens_max`: as many guessed tokens as a batch may have, where the model allows it.
+  // By which the time of steps is taken.
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
   // `grammar_bytes_max`: as much memory as the grammars of all jobs may take; beyond it, the job
   // whose grammar takes the most is refused.
   explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
-                  std::uint32_t draft_tokens_max = 0,
+                  Drafting drafting = {}, Clock clock = std::chrono::steady_clock::now,
                   std::uint64_t grammar_bytes_max = kGrammarMemoryMax);
 
   void on_command(engine::Command command);
+
+  // What it has in memory, and what became of it since the last call.
+  engine::Memory take_memory();
 
   bool idle() const { return planner_.idle() && events_.empty(); }
 
@@ -54,10 +69,13 @@ class Runner {
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
   void start(std::span<const sched::Part> parts);
+  void draft();
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
-  bool sample(const sched::Part& part, std::int32_t row, engine::Step& step);
+  float* logits(std::int32_t row);
+  Result<Sampler::Choice> choose(const sched::Part& part, float* logits);
+  bool take(const sched::Part& part, Result<Sampler::Choice> choice, engine::Step& step);
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
@@ -66,21 +84,18 @@ class Runner {
   void fail_job(sched::JobKey key, Problem problem);
 
   Model& model_;
+  ComputeTeam team_;
   KvMemory memory_;
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
   Fault fault_;
   const std::uint64_t grammar_bytes_max_;
+  Clock now_;
   std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 
-  // The batch, in llama.cpp's form.
-  std::vector<llama_token> tokens_;
-  std::vector<llama_pos> positions_;
-  std::vector<llama_seq_id> sequences_;
-  std::vector<llama_seq_id*> sequence_lists_;
-  std::vector<std::int32_t> sequence_counts_;
-  std::vector<std::int8_t> outputs_;
+  std::optional<DraftRunner> draft_;
+  Batch batch_;
 };
 
 }  // namespace seedance::llama

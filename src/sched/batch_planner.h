@@ -13,7 +13,9 @@
 #include "base/id.h"
 #include "base/priority.h"
 #include "sched/draft_budget.h"
+#include "sched/guess.h"
 #include "sched/kv_slots.h"
+#include "sched/model_draft.h"
 #include "sched/ngram_draft.h"
 #include "sched/prefill_budget.h"
 #include "sched/turns.h"
@@ -38,6 +40,8 @@ struct PlannerLimits {
   // Guessed tokens that a batch computes beside known ones, of all sequences together. More than
   // 0 only where the memory can be cut behind any token.
   std::uint32_t draft_tokens_max = 0;
+  bool draft_ngrams = true;  // They are guessed from what repeats,
+  bool draft_model = false;  // by a model, or by what promises more.
   PrefillLimits prefill = {};
 };
 
@@ -62,7 +66,8 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 
 // Composes batches: first the next token of every sequence that decodes, then
 // chunks of prompts until the batch is full or would take too long for those who
-// decode (PrefillBudget). Jobs wait for one of the slots in order of class, then of
+// decode (PrefillBudget). These pause for a while where a long prompt of no lower class
+// wants more than that. Jobs wait for one of the slots in order of class, then of
 // arrival, and get the lowest that is free. What is
 // known of their tokens' prefix is not computed again; a job whose prefix another
 // one of no lower class is about to compute lets others pass until that is done, for
@@ -86,13 +91,13 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 // share passes; other prompts descend, so that each has passes of its own.
 //
 // While few decode, in neighbouring slots, and no prompt is there, guesses of what they
-// will say (NgramDraft) are computed behind their last tokens, as many for each, where that
-// is worth it (DraftBudget).
+// will say (NgramDraft, ModelDraft) are computed behind their last tokens, as many for each, where
+// that is worth it (DraftBudget). A draft model knows no adapters: with one, it guesses nothing.
 //
 // Protocol: add() and cancel() at any time between steps; plan(), then the owner
-// carries out take_changes(), computes, and calls either on_computed() and for each
-// part that is `last` on_token(), again while that is true, or on_end(), or on_no_room()
-// or on_failed(). A value; belongs to one thread.
+// carries out take_changes(), and draft_work() where there is any, computes, and calls either
+// on_computed() and for each part that is `last` on_token(), again while that is true, or on_end(),
+// or on_no_room() or on_failed(). A value; belongs to one thread.
 class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
@@ -110,6 +115,12 @@ class BatchPlanner {
   // The next batch; empty when there is nothing to do. Valid until the next call.
   std::span<const Part> plan();
   std::uint32_t adapter() const { return turn_.adapter; }  // That computes it.
+
+  // What a draft model is to do before the batch, and then: its guesses for each of that, or that
+  // it could not, and lost what it held.
+  std::span<const DraftWork> draft_work() const { return model_draft_.work(); }
+  void on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took);
+  void on_draft_failed() { model_draft_.on_failed(); }
 
   void on_computed(Duration took);  // What was planned is in the model's memory.
   // One more token is known. True when it was guessed: then the next row is that of the next.
@@ -135,10 +146,13 @@ class BatchPlanner {
   };
   Drafts take_drafts() { return std::exchange(drafts_, {}); }  // Since the last call.
 
+  KvUse kv_use() const { return slots_.use(); }
+  KvCounts take_kv_counts() { return slots_.take_counts(); }  // Since the last call.
+
   // Of a job that runs.
   std::span<const TokenId> tokens(Slot slot) const { return slots_.tokens(slot); }  // Known.
   std::uint32_t reused(Slot slot) const { return slots_.reused(slot); }  // Of its prompt.
-  std::span<const TokenId> guess(Slot slot) const { return jobs_[slot.value]->guesses.rest(); }
+  std::span<const TokenId> guess(Slot slot) const;
 
   bool idle() const { return running_ == 0 && waiting_.empty(); }
   std::size_t running() const { return running_; }
@@ -175,7 +189,8 @@ class BatchPlanner {
     bool fresh = true;  // It came in with this batch.
     std::uint32_t tokens_max = 0;
     std::uint32_t drafted = 0;  // Rows behind its last known token, in this batch.
-    NgramDraft guesses = {};
+    NgramDraft repeats = {};
+    Guess modelled = {};
   };
 
   std::uint32_t pending(std::uint32_t slot) const;
@@ -186,6 +201,8 @@ class BatchPlanner {
   void choose_turn();
   std::uint32_t prompt_room() const;
   std::uint32_t prompt_time(std::uint32_t decoding) const;
+  std::uint32_t still_waiting(std::uint32_t decoding) const;
+  bool pauses() const;
   void admit(std::uint32_t room);
   bool lets_pass(const Waiting& job) const;
   std::uint32_t enter(Waiting& job);
@@ -194,6 +211,8 @@ class BatchPlanner {
   void deal(std::uint32_t room);
   std::uint32_t deal(std::vector<std::uint32_t>& prompts, std::uint32_t room);
   std::uint32_t draft();
+  std::uint32_t draft(std::span<const std::uint32_t> decoding, std::uint32_t rows_max,
+                      std::uint32_t room);
   void drop_draft(std::uint32_t slot);
   void place_decoding(std::uint32_t drafted);
   void bridge(std::uint32_t begin, std::uint32_t end);
@@ -209,6 +228,8 @@ class BatchPlanner {
   Turns turns_;
   Turns::Turn turn_;  // Of the batch.
   DraftBudget draft_budget_;
+  ModelDraft model_draft_;
+  bool by_model_ = false;                     // The batch's guesses.
   std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;
@@ -217,6 +238,7 @@ class BatchPlanner {
   std::uint32_t parked_ = 0;
   Drafts drafts_;
   bool known_only_ = false;  // The next batch: room was short for guesses.
+  bool paused_ = false;      // The batch has prompts only, and others wait for them.
   std::vector<Part> parts_;
 };
 

@@ -192,7 +192,7 @@ TEST(BatchPlannerDraft, HoldsUpNoPrompt) {
 TEST(BatchPlannerDraft, GivesPromptsTheirRoomWhateverGuessesTake) {
   const auto room = [](microseconds took) {
     PlannerLimits limits = kLimits;
-    limits.prefill = {.step_target = microseconds{5000}, .tokens_min = 1};
+    limits.prefill = {.step_target = microseconds{5000}, .pause_max = {}, .tokens_min = 1};
     BatchPlanner planner{limits};
     planner.add(job(1), said_up_to(20));
     EXPECT_GT(first_with_guesses(planner).front().drafted, 1);

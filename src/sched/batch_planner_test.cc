@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -209,6 +210,26 @@ TEST(BatchPlanner, OnePassDecodesWhenEverySecondJobHasEnded) {
 }
 
 // The next request of a conversation needs only its own words computed.
+// Three decode, and with the filler between them the step has as many rows as four: what is
+// measured then must count for three, or prompts wait for it until somebody ends.
+TEST(BatchPlanner, GivesAFreeSlotAwayAlsoWhereItIsBridged) {
+  BatchPlanner planner{kFour};
+  const auto compute = [&] {
+    const Parts parts = plan(planner);
+    planner.on_computed(std::chrono::milliseconds{1});
+    for (const Part& each : parts) {
+      if (each.last) planner.on_token(each.slot, {-1});
+    }
+    return parts;
+  };
+  for (std::uint64_t id = 0; id < 4; ++id) add(planner, job(id), 2);
+  for (int i = 0; i < 3; ++i) compute();
+  planner.on_end(job(1));
+  add(planner, job(4), 2);
+  EXPECT_EQ(compute()[1], filler(1));
+  EXPECT_GT(std::ranges::count(compute(), job(4), &Part::job), 0);
+}
+
 TEST(BatchPlanner, DoesNotComputeAPrefixAgain) {
   BatchPlanner planner{kReusing};
   planner.add(job(1), tokens_of(job(9), 6));
@@ -303,10 +324,11 @@ TEST(BatchPlanner, DropsWhatNobodyUsesBeforeAJobWhenThereIsNoRoom) {
 // Two that wait for their first token weigh more than one that decodes.
 TEST(BatchPlanner, GivesPromptsMoreOfAStepWhereMoreWait) {
   using std::chrono::milliseconds;
-  BatchPlanner planner{{.sequences_max = 4,
-                        .batch_tokens_max = 64,
-                        .gap_max = 2,
-                        .prefill = {.step_target = milliseconds{10}, .tokens_min = 1}}};
+  BatchPlanner planner{
+      {.sequences_max = 4,
+       .batch_tokens_max = 64,
+       .gap_max = 2,
+       .prefill = {.step_target = milliseconds{10}, .pause_max = {}, .tokens_min = 1}}};
   add(planner, job(0), 10);
   plan(planner);
   planner.on_computed(milliseconds{10});
@@ -339,7 +361,7 @@ TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
       decoding(2, {.sequences_max = 4,
                    .batch_tokens_max = 64,
                    .gap_max = 2,
-                   .prefill = {.step_target = milliseconds{30}, .tokens_min = 4}});
+                   .prefill = {.step_target = milliseconds{30}, .pause_max = {}, .tokens_min = 4}});
   plan(planner);
   planner.on_computed(milliseconds{10});
   for (const std::uint32_t slot : {0U, 1U}) planner.on_token({slot}, {-1});
@@ -350,6 +372,63 @@ TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
   for (const std::uint32_t slot : {0U, 1U, 2U}) planner.on_token({slot}, {-1});
   add(planner, job(8), 60);
   EXPECT_EQ(plan(planner).back(), part(3, 8, 0, 10, false));
+}
+
+// On a machine on which a token of a prompt takes 1 ms and a step that decodes 2.
+class Pause : public testing::Test {
+ protected:
+  using milliseconds = std::chrono::milliseconds;
+
+  Parts step() {
+    Parts parts = plan(planner_);
+    std::uint32_t prompt_tokens = 0;
+    for (const Part& each : parts) prompt_tokens += each.begin < 100 ? each.count : 0;
+    planner_.on_computed(milliseconds{2 + prompt_tokens});
+    for (const Part& each : parts) {
+      if (each.last) planner_.on_token(each.slot, {-1});
+    }
+    return parts;
+  }
+
+  // Job 0 decodes.
+  void SetUp() override {
+    planner_.add(job(0), tokens_of(job(0), 100), 0, Priority::interactive);
+    for (int i = 0; i < 5; ++i) step();
+  }
+
+  void enter(std::uint32_t tokens, Priority priority = Priority::interactive) {
+    planner_.add(job(1), tokens_of(job(1), tokens), 0, priority);
+  }
+
+  BatchPlanner planner_{{.sequences_max = 4,
+                         .batch_tokens_max = 64,
+                         .gap_max = 2,
+                         .prefill = {.step_target = milliseconds{12},
+                                     .step_max = milliseconds{40},
+                                     .pause_max = milliseconds{100},
+                                     .tokens_min = 4}}};
+};
+
+TEST_F(Pause, ComputesALongPromptAlone) {
+  enter(70);
+  Parts parts = step();
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].job, job(1));
+  EXPECT_GT(parts[0].count, 30);
+  parts = step();
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_TRUE(parts[0].last);
+  EXPECT_EQ(step().size(), 2U);  // Both decode.
+}
+
+TEST_F(Pause, DecodesBesideAShortPrompt) {
+  enter(15);
+  EXPECT_EQ(step().size(), 2U);
+}
+
+TEST_F(Pause, IsNotForALowerClass) {
+  enter(70, Priority::batch);
+  EXPECT_EQ(step().size(), 2U);
 }
 
 // Some jobs whose prompts begin alike come and go.
@@ -368,6 +447,7 @@ class RandomLoad {
   }
 
   std::uint64_t reused() const { return reused_; }
+  std::uint64_t pinned() const { return pinned_; }
 
  private:
   void add_one() {
@@ -392,6 +472,11 @@ class RandomLoad {
     }
     EXPECT_LE(rows, limits_.batch_tokens_max);
     planner_.on_computed({});
+    const KvUse use = planner_.kv_use();
+    pinned_ += use.pinned;
+    if (limits_.gap_max > 0) {
+      EXPECT_EQ(use.active + use.pinned + use.cached, memory_.tokens());
+    }
     for (const Part& each : parts) {
       if (!each.last) continue;
       reused_ += planner_.reused(each.slot);
@@ -412,20 +497,24 @@ class RandomLoad {
   Memory memory_{limits_.sequences_max};
   std::uint64_t next_id_ = 0;
   std::uint64_t reused_ = 0;
+  std::uint64_t pinned_ = 0;
 };
 
 // Whatever comes and goes, each job's next token is chosen behind all of its own tokens and
-// nobody else's, no batch is over its limit, and all end.
+// nobody else's, no batch is over its limit, and all end, whatever is pinned.
 TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
   std::uint64_t reused = 0;
+  std::uint64_t pinned = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     RandomLoad load{seed};
     load.run();
     if (HasFatalFailure()) return;
     reused += load.reused();
+    pinned += load.pinned();
   }
   EXPECT_GT(reused, 0);
+  EXPECT_GT(pinned, 0);
 }
 
 }  // namespace

@@ -76,6 +76,12 @@ class Memory {
     }
   }
 
+  std::uint64_t tokens() const {  // In all slots.
+    std::uint64_t all = 0;
+    for (const std::vector<TokenId>& slot : slots_) all += slot.size();
+    return all;
+  }
+
  private:
   std::vector<std::vector<TokenId>> slots_;
 };

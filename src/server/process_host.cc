@@ -70,7 +70,14 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--batch-tokens", options.batch_tokens_max);
   add("--step-target-ms", options.step_target_ms);
   add("--speculate-tokens", options.draft_tokens_max);
+  if (!options.draft_model.empty()) {
+    argv.insert(argv.end(), {"--draft-model", options.draft_model});
+    if (!options.draft_ngrams) argv.emplace_back("--no-ngrams");
+  }
   add("--step-max-ms", options.step_max_ms);
+  if (const auto pause = options.prefill_pause_ms) {
+    argv.insert(argv.end(), {"--prefill-pause-ms", std::to_string(*pause)});
+  }
   add("--kv-tokens", options.kv_tokens);
   add("--grammar-memory", options.grammar_bytes_max);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});

@@ -108,7 +108,10 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .batch_tokens_max = 5,
            .step_target_ms = 6,
            .draft_tokens_max = 8,
+           .draft_ngrams = false,
+           .draft_model = "d.gguf",
            .step_max_ms = 60,
+           .prefill_pause_ms = 0,
            .kv_tokens = 7,
            .kv_type = "q8_0",
            .reuse_min = 0,
@@ -119,9 +122,10 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
       worker_argv("p", model),
       ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1", "--parallel",
                   "2", "--threads", "3", "--gpu-layers", "-1", "--batch-tokens", "5",
-                  "--step-target-ms", "6", "--speculate-tokens", "8", "--step-max-ms", "60",
-                  "--kv-tokens", "7", "--grammar-memory", "9", "--kv-type", "q8_0",
-                  "--prefix-reuse-min", "0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
+                  "--step-target-ms", "6", "--speculate-tokens", "8", "--draft-model", "d.gguf",
+                  "--no-ngrams", "--step-max-ms", "60", "--prefill-pause-ms", "0", "--kv-tokens",
+                  "7", "--grammar-memory", "9", "--kv-type", "q8_0", "--prefix-reuse-min", "0",
+                  "--adapter", "a.gguf", "--adapter", "b.gguf"));
   EXPECT_THAT(vocabulary_argv("p", model), ElementsAre("p", "vocabulary", "--fd", "3", "--model",
                                                        "m.gguf", "--schema-ms", "11"));
 }
