@@ -43,7 +43,8 @@ struct Limits {
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
   std::uint32_t shift_tokens_max = 8192;  // Of an answer that may go on behind its context.
-  std::uint64_t format_bytes_max = std::uint64_t{64} << 10;  // Of a grammar or schema.
+  std::uint64_t format_bytes_max = std::uint64_t{64} << 10;    // Of a grammar or schema.
+  std::uint64_t grammar_bytes_max = std::uint64_t{256} << 20;  // Of all streams' grammars.
 };
 
 // A stream that is redriven this often by server starts without a new token, or that
@@ -186,6 +187,8 @@ class Core {
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
   std::optional<Problem> why_too_large(const Stream& stream) const;
   std::optional<Problem> why_no_space(std::uint64_t bytes) const;
+  std::optional<Problem> why_no_grammar(const Stream& stream) const;
+  void count_grammar(const Stream& stream);
   static std::uint64_t bytes_without_tokens(const Stream& stream);
   static std::uint64_t token_bytes_of(const Stream& stream);
   static std::uint64_t bytes_of(const Stream& stream);
@@ -311,6 +314,7 @@ class Core {
 
   std::optional<stream::Journal> journal_;
   std::uint64_t journal_bytes_max_ = 0;
+  std::uint64_t grammar_bytes_ = 0;                 // Of streams that were accepted and not ended.
   std::uint64_t kept_bytes_ = 0;                    // About what ended streams take of memory.
   std::optional<Problem> stalled_;                  // Why the journal does not flow.
   std::deque<Round> rounds_;                        // At the journal, oldest first.

@@ -154,6 +154,9 @@ void append_text(std::string& out, const Stats& stats) {
                static_cast<double>(stats.streams_preparing.value()));
   append_gauge(out, "seedance_prepare_bytes", "What requests at a vocabulary process take.",
                static_cast<double>(stats.prepare_bytes.value()));
+  append_gauge(out, "seedance_grammar_bytes",
+               "What the grammars of streams that have not ended take.",
+               static_cast<double>(stats.grammar_bytes.value()));
   append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",
                static_cast<double>(stats.streams_queued.value()));
   append_family(out, "seedance_queue_depth", "Of these, those of each priority.", "gauge");

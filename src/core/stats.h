@@ -53,6 +53,7 @@ struct Stats {
   observe::Gauge engine_resident_bytes;
   observe::Gauge engine_own_bytes;
   observe::Gauge prepare_bytes;
+  observe::Gauge grammar_bytes;  // Of streams that were accepted and not ended.
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
   std::array<observe::Gauge, kPriorityCount> queue_depth;  // Of these, by Priority.

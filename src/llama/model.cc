@@ -76,6 +76,7 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   if (!fit) return std::unexpected(fit.error());
   if (const DeviceFit* device = fit->short_of()) return too_much(*fit, *device);
   model->fit_ = *std::move(fit);
+  model->reuse_min_ = options.reuse_min;
   auto loaded = load_model(options, log, Load::whole, progress);
   if (!loaded) return std::unexpected(loaded.error());
   model->model_ = *std::move(loaded);

@@ -51,6 +51,9 @@ class Model {
   // A small one of the same vocabulary, with memory for the same sequences; null = none.
   Model* draft() const { return draft_.get(); }
 
+  // So many tokens that prompts have in common are computed once; 0 = none are.
+  std::uint32_t reuse_min() const { return can_cut() ? reuse_min_ : 0; }
+
   bool can_cut() const { return KvMemory::can_cut(model_.get()); }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
@@ -90,6 +93,7 @@ class Model {
   llama_context* context_ = nullptr;
   ggml_threadpool* threads_ = nullptr;
   std::unique_ptr<Model> draft_;
+  std::uint32_t reuse_min_ = 0;
   std::uint32_t vocabulary_size_ = 0;
   std::vector<TokenId> end_tokens_;
   TokenId filler_ = {};

@@ -17,15 +17,12 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
-// A shorter prefix is not worth a copy.
-constexpr std::uint32_t kReuseMin = 16;
-
 sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
                                Drafting drafting) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
-          .reuse_min = model.can_cut() ? kReuseMin : 0,
+          .reuse_min = model.reuse_min(),
           .draft_tokens_max = model.can_cut() ? drafting.tokens_max : 0,
           .draft_ngrams = drafting.ngrams,
           .draft_model = model.draft() != nullptr,
@@ -43,12 +40,13 @@ Problem invalid(std::string message) {
 }  // namespace
 
 Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault, Drafting drafting,
-               Clock clock)
+               Clock clock, std::uint64_t grammar_bytes_max)
     : model_(model),
       team_(llama_n_threads(model.context())),
       memory_(model.context(), model.shares_memory()),
       planner_(limits_of(model, prefill, drafting)),
       fault_(std::move(fault)),
+      grammar_bytes_max_(grammar_bytes_max),
       now_(std::move(clock)),
       batch_(model.batch_tokens_max()) {
   if (model.draft() != nullptr) draft_.emplace(*model.draft());
@@ -84,6 +82,7 @@ void Runner::on(engine::Job job) {
     planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter,
                  static_cast<std::uint32_t>(most));
   }
+  bound_grammars();
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -140,6 +139,31 @@ Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine:
   return constraint;
 }
 
+// What is known of a grammar grows with the answer.
+void Runner::bound_grammars() {
+  while (pieces_) {
+    std::uint64_t sum = 0;
+    std::uint64_t most = 0;
+    sched::JobKey largest;
+    for (const auto& [key, running] : jobs_) {
+      const std::uint64_t bytes = running.sampler.constraint_bytes();
+      sum += bytes;
+      if (bytes > most) largest = key;
+      most = std::max(most, bytes);
+    }
+    if (sum <= grammar_bytes_max_) return;
+    fail_job(largest,
+             {.code = ErrorCode::overloaded,
+              .message = fmt::format("The grammars of all running answers take {} bytes of memory, "
+                                     "at most {} are allowed; that of this one takes the most, {}: "
+                                     "use a simpler one, or try again later.",
+                                     sum, grammar_bytes_max_, most),
+              .numbers = {{"bytes", static_cast<std::int64_t>(most)},
+                          {"bytes_taken", static_cast<std::int64_t>(sum)},
+                          {"bytes_max", static_cast<std::int64_t>(grammar_bytes_max_)}}});
+  }
+}
+
 Result<std::vector<engine::Event>> Runner::step() {
   while (true) {
     const auto parts = planner_.plan();
@@ -169,6 +193,7 @@ Result<std::vector<engine::Event>> Runner::step() {
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
     } else {
       sample(parts, now_() - begun);
+      bound_grammars();
     }
     break;
   }
@@ -345,8 +370,12 @@ void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& me
 }
 
 void Runner::fail_job(sched::JobKey key, const std::string& message, ErrorCode code) {
-  events_.emplace_back(engine::JobFailed{
-      .job = {key.id}, .gen = key.gen, .problem = {.code = code, .message = message}});
+  fail_job(key, {.code = code, .message = message});
+}
+
+void Runner::fail_job(sched::JobKey key, Problem problem) {
+  events_.emplace_back(
+      engine::JobFailed{.job = {key.id}, .gen = key.gen, .problem = std::move(problem)});
   planner_.on_failed(key);
   jobs_.erase(key);
 }

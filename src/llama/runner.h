@@ -35,8 +35,11 @@ class Runner {
   // By which the time of steps is taken.
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
+  // `grammar_bytes_max`: as much memory as the grammars of all jobs may take; beyond it, the job
+  // whose grammar takes the most is refused.
   explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
-                  Drafting drafting = {}, Clock clock = std::chrono::steady_clock::now);
+                  Drafting drafting = {}, Clock clock = std::chrono::steady_clock::now,
+                  std::uint64_t grammar_bytes_max = kGrammarMemoryMax);
 
   void on_command(engine::Command command);
 
@@ -61,6 +64,7 @@ class Runner {
 
   void on(engine::Job job);
   void on(engine::Cancel cancel);
+  void bound_grammars();
   std::optional<Problem> refusal(const engine::Job& job) const;
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
@@ -77,6 +81,7 @@ class Runner {
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
   void fail_job(sched::JobKey key, const std::string& message,
                 ErrorCode code = ErrorCode::engine_failed);
+  void fail_job(sched::JobKey key, Problem problem);
 
   Model& model_;
   ComputeTeam team_;
@@ -85,6 +90,7 @@ class Runner {
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
   Fault fault_;
+  const std::uint64_t grammar_bytes_max_;
   Clock now_;
   std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 

@@ -80,7 +80,9 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                  .step_max = std::chrono::milliseconds{options.step_max_ms},
                  .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
                 fault,
-                {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams}};
+                {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams},
+                std::chrono::steady_clock::now,
+                options.grammar_bytes_max};
   auto said = std::chrono::steady_clock::now();
   auto memory_told = said;
   while (true) {
