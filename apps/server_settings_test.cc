@@ -26,6 +26,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.step_max_ms = 300;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  settings.park_memory = 77;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   ASSERT_EQ(config->models.size(), 1U);
@@ -41,6 +42,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.step_max_ms, 300U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
+  EXPECT_EQ(model.park_memory_mb, 77U);
 }
 
 TEST(ServerSettings, CarriesEveryValueOver) {

@@ -76,6 +76,10 @@ constexpr std::array kKeys{
         "How the memory of these tokens is kept: f16, or q8_0 or q4_0, which take half and a "
         "quarter",
         &S::kv_type},
+    Key{"park_memory", "--park-memory", kModel,
+        "Megabytes in which streams that have to wait in the middle keep what was computed of "
+        "them, where that is faster than computing it again; 0 = none",
+        &S::park_memory, 0, 1'048'576},
     Key{"share_prefixes", "--share-prefixes", kModel,
         "true = what was computed of a prompt's beginning serves all tenants, who can tell from "
         "the "

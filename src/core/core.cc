@@ -135,7 +135,7 @@ void Core::settle_drain() {
 void Core::on(EngineEvent& event, TimePoint now) {
   Model& model = model_of(event.model);
   if (auto* step = std::get_if<engine::Step>(&event.event)) {
-    on_step(*step, now);
+    on_step(model, *step, now);
     start_queued(model, now);
   } else if (auto* failed = std::get_if<engine::JobFailed>(&event.event)) {
     on_job_failed(*failed, now);
@@ -149,8 +149,10 @@ void Core::on(EngineEvent& event, TimePoint now) {
   }
 }
 
-void Core::on_step(const engine::Step& step, TimePoint now) {
+void Core::on_step(Model& model, const engine::Step& step, TimePoint now) {
   stats_.sequences_parked.add(step.parked);
+  stats_.sequences_restored.add(step.restored);
+  on_saved_bytes(model, step.saved_bytes);
   stats_.tokens_drafted.add(step.drafted);
   stats_.drafts_accepted.add(step.accepted);
   if (left_) return;  // Whoever takes over makes these tokens.
@@ -164,6 +166,11 @@ void Core::on_step(const engine::Step& step, TimePoint now) {
     if (stream == nullptr || stream->state != State::running || stream->gen != token.gen) continue;
     on_token(*stream, token, now);
   }
+}
+
+void Core::on_saved_bytes(Model& model, std::uint64_t bytes) {
+  const auto more = static_cast<std::int64_t>(bytes - std::exchange(model.saved_bytes, bytes));
+  stats_.park_memory_bytes.set(stats_.park_memory_bytes.value() + more);
 }
 
 // The memory of the next streams, which the edges may have looked at last, comes while

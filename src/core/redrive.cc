@@ -31,6 +31,7 @@ void Core::on(EngineDown& down, TimePoint now) {
   drop_commands(down.model);
   if (model.usable()) model.usable_until = now;
   model.engine_up = false;
+  on_saved_bytes(model, 0);
   if (down.other_settings) acquit(model);
   std::vector<Stream*> lost;
   for (const auto& [number, stream] : active_) {

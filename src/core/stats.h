@@ -26,12 +26,14 @@ struct Stats {
   observe::Counter drafts_accepted;  // Of these, those that the model then chose.
   observe::Counter engine_restarts;
   std::array<observe::Counter, engine::kEndCauseCount> engine_ends;  // By EndCause.
-  observe::Gauge fallback;             // The rung of the engine that ended last.
-  observe::Counter redrives;           // Streams given to an engine again after a death.
-  observe::Counter shifts;             // The same, because their context was full.
-  observe::Counter streams_recovered;  // Found in the journal when the server started.
-  observe::Counter tenant_refused;     // Over a tenant's number of streams.
-  observe::Counter sequences_parked;   // That gave their place to a higher class for a while.
+  observe::Gauge fallback;              // The rung of the engine that ended last.
+  observe::Counter redrives;            // Streams given to an engine again after a death.
+  observe::Counter shifts;              // The same, because their context was full.
+  observe::Counter streams_recovered;   // Found in the journal when the server started.
+  observe::Counter tenant_refused;      // Over a tenant's number of streams.
+  observe::Counter sequences_parked;    // That gave their place to a higher class for a while.
+  observe::Counter sequences_restored;  // That went on with what was saved of them.
+  observe::Gauge park_memory_bytes;     // Of those that are saved now.
   observe::Gauge prepare_bytes;
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;

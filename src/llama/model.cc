@@ -59,11 +59,15 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
     return std::unexpected(made.error());
   }
   stage("KV");
-  if (const auto warm = model->warm_up(log); !warm) return std::unexpected(warm.error());
+  if (const auto warm = model->compute_token(log); !warm) return std::unexpected(warm.error());
+  const std::uint64_t one = llama_state_seq_get_size(model->context_, 0);
   stage("warm-up");
   // What is left of a first token's time once everything is in memory.
-  if (const auto again = model->warm_up(log); !again) return std::unexpected(again.error());
+  if (const auto again = model->compute_token(log); !again) return std::unexpected(again.error());
   stage("first token");
+  const std::uint64_t two = llama_state_seq_get_size(model->context_, 0);
+  model->sequence_bytes_ = {.fixed = one - (two - one), .token = two - one};
+  model->clear(0);
   if (const auto ready = model->warm_up_adapters(options, log, progress); !ready) {
     return std::unexpected(ready.error());
   }
@@ -247,6 +251,13 @@ std::string Model::too_much(std::uint32_t tokens, std::uint64_t needed,
 }
 
 Result<void> Model::warm_up(LogCapture& log) {
+  auto done = compute_token(log);
+  clear(0);
+  return done;
+}
+
+// Behind those that the first sequence has.
+Result<void> Model::compute_token(LogCapture& log) {
   llama_token token = filler_.value;
   const int status = llama_decode(context_, llama_batch_get_one(&token, 1));
   if (status != 0) {
@@ -256,7 +267,6 @@ Result<void> Model::warm_up(LogCapture& log) {
                             status, because(log.take())));
   }
   llama_synchronize(context_);
-  clear(0);
   return {};
 }
 

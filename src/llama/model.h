@@ -46,6 +46,8 @@ class Model {
   std::uint32_t adapters() const { return static_cast<std::uint32_t>(adapters_.size()); }
 
   bool can_cut() const { return KvMemory::can_cut(model_); }
+  // At most, with all that is kept of it (llama_state_seq_get_data).
+  sched::SequenceBytes sequence_bytes() const { return sequence_bytes_; }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
   std::span<const TokenId> end_tokens() const { return end_tokens_; }
@@ -73,6 +75,7 @@ class Model {
   std::string too_much(std::uint32_t tokens, std::uint64_t needed, std::uint64_t available) const;
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);
+  Result<void> compute_token(LogCapture& log);
 
   llama_model_params model_parameters_ = {};
   llama_model* model_ = nullptr;
@@ -82,6 +85,7 @@ class Model {
   std::uint32_t context_tokens_ = 0;
   std::uint32_t sequences_max_ = 0;
   bool shares_memory_ = false;
+  sched::SequenceBytes sequence_bytes_ = {};
   std::uint32_t vocabulary_size_ = 0;
   std::vector<TokenId> end_tokens_;
   TokenId filler_ = {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "engine/sequence.h"
@@ -20,14 +21,15 @@ constexpr std::uint32_t kGapMax = 8;
 // A shorter prefix is not worth a copy.
 constexpr std::uint32_t kReuseMin = 16;
 
-sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
-                               std::uint32_t draft_tokens_max) {
+sched::PlannerLimits limits_of(const Model& model, const RunnerLimits& limits) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
           .reuse_min = model.can_cut() ? kReuseMin : 0,
-          .draft_tokens_max = model.can_cut() ? draft_tokens_max : 0,
-          .prefill = prefill};
+          .draft_tokens_max = model.can_cut() ? limits.draft_tokens_max : 0,
+          .prefill = limits.prefill,
+          .park_bytes_max = limits.park_bytes_max,
+          .sequence_bytes = model.sequence_bytes()};
 }
 
 sched::JobKey key_of(engine::JobId id, Generation gen) {
@@ -40,11 +42,10 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault,
-               std::uint32_t draft_tokens_max)
+Runner::Runner(Model& model, RunnerLimits limits, Fault fault)
     : model_(model),
-      memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill, draft_tokens_max)),
+      memory_(model.context(), model.shares_memory(), model.sequence_bytes()),
+      planner_(limits_of(model, limits)),
       fault_(std::move(fault)) {
   const std::size_t rows = model.batch_tokens_max();
   tokens_.reserve(rows);
@@ -53,6 +54,11 @@ Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault,
   outputs_.reserve(rows);
   sequence_counts_.assign(rows, 1);
   for (std::size_t row = 0; row < rows; ++row) sequence_lists_.push_back(sequences_.data() + row);
+}
+
+bool Runner::idle() const {
+  return planner_.idle() && events_.empty() && !planner_.has_changes() &&
+         planner_.saved_bytes() == told_bytes_;
 }
 
 void Runner::on_command(engine::Command command) {
@@ -82,8 +88,12 @@ void Runner::on(engine::Job job) {
   }
   const auto most = std::min<std::size_t>(at->second.tokens_max, model_.context_tokens());
   if (added) {
-    planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter,
-                 static_cast<std::uint32_t>(most));
+    planner_.add({.key = key,
+                  .tokens = std::move(tokens),
+                  .priority = job.priority,
+                  .scope = {.owner = job.scope, .adapter = job.adapter},
+                  .tokens_max = static_cast<std::uint32_t>(most),
+                  .goes_on = !job.committed.empty()});
   }
 }
 
@@ -144,9 +154,9 @@ Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine:
 Result<std::vector<engine::Event>> Runner::step() {
   while (true) {
     const auto parts = planner_.plan();
-    if (const auto done = memory_.carry_out(planner_.take_changes()); !done) {
-      return std::unexpected(done.error());
-    }
+    const auto as_planned = move();
+    if (!as_planned) return std::unexpected(as_planned.error());
+    if (!*as_planned) continue;
     if (parts.empty()) break;
     start(parts);
     fill_batch(parts);
@@ -178,7 +188,17 @@ Result<std::vector<engine::Event>> Runner::step() {
     }
     break;
   }
+  if (planner_.saved_bytes() != told_bytes_) tell({}, std::ssize(events_));
   return std::exchange(events_, {});
+}
+
+// Makes the memory what the plan wants. Whether it is.
+Result<bool> Runner::move() {
+  const auto moves = memory_.carry_out(planner_.take_changes());
+  if (!moves) return std::unexpected(moves.error());
+  bool as_planned = true;
+  for (const sched::KvMove& each : *moves) as_planned = planner_.on_moved(each) && as_planned;
+  return as_planned;
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
@@ -230,7 +250,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
 
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
-  const auto before = static_cast<std::ptrdiff_t>(events_.size());
+  const std::ptrdiff_t before = std::ssize(events_);
   engine::Step step;
   std::int32_t row = 0;
   // A copy: what ends or goes on changes the plan.
@@ -243,11 +263,17 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     events_.emplace_back(engine::Alive{});
     return;
   }
+  tell(std::move(step), before);  // A job's tokens, then its failure.
+}
+
+void Runner::tell(engine::Step step, std::ptrdiff_t at) {
   step.parked = planner_.take_parked();
+  step.restored = planner_.take_restored();
+  step.saved_bytes = told_bytes_ = planner_.saved_bytes();
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;
   step.accepted = accepted;
-  events_.insert(events_.begin() + before, std::move(step));  // A job's tokens, then its failure.
+  events_.insert(events_.begin() + at, std::move(step));
 }
 
 // The token that follows a row. Whether the next row is what follows that.

@@ -19,16 +19,21 @@
 
 namespace seedance::llama {
 
+struct RunnerLimits {
+  sched::PrefillLimits prefill = {};
+  std::uint32_t draft_tokens_max = 0;  // Guessed ones in a batch, where the model allows it.
+  std::uint64_t park_bytes_max = 0;    // Of what parked jobs save.
+};
+
 // Carries out what the planner plans, on a model. Belongs to one thread.
 class Runner {
  public:
-  // `draft_tokens_max`: as many guessed tokens as a batch may have, where the model allows it.
-  explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
-                  std::uint32_t draft_tokens_max = 0);
+  explicit Runner(Model& model, RunnerLimits limits = {}, Fault fault = {});
 
   void on_command(engine::Command command);
 
-  bool idle() const { return planner_.idle() && events_.empty(); }
+  // Also what nobody wants any more is gone, and everything told.
+  bool idle() const;
 
   // Computes one batch and samples. What happened since the last step comes back:
   // refusals, one Step with all tokens or Alive, failures. Fatal when llama.cpp cannot go
@@ -49,10 +54,12 @@ class Runner {
   std::optional<Problem> refusal(const engine::Job& job) const;
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
+  Result<bool> move();
   void start(std::span<const sched::Part> parts);
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
+  void tell(engine::Step step, std::ptrdiff_t at);
   bool sample(const sched::Part& part, std::int32_t row, engine::Step& step);
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);
@@ -65,6 +72,7 @@ class Runner {
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
+  std::uint64_t told_bytes_ = 0;  // That are saved.
   Fault fault_;
   std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 

@@ -35,7 +35,7 @@ class Machine {
     auto model = Model::load(options, log_, [](float) {});
     SEEDANCE_CHECK(model.has_value(), "the test model loads");
     model_ = *std::move(model);
-    runner_.emplace(*model_, sched::PrefillLimits{}, Fault{}, draft_tokens_max);
+    runner_.emplace(*model_, RunnerLimits{.draft_tokens_max = draft_tokens_max});
   }
 
   void start(const Job& job) { runner_->on_command(job); }

@@ -60,10 +60,11 @@ bool is_sign_of_life(const engine::Event& event) {
 Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options,
                    const Fault& fault) {
   Runner runner{model,
-                {.step_target = std::chrono::milliseconds{options.step_target_ms},
-                 .step_max = std::chrono::milliseconds{options.step_max_ms}},
-                fault,
-                options.draft_tokens_max};
+                {.prefill = {.step_target = std::chrono::milliseconds{options.step_target_ms},
+                             .step_max = std::chrono::milliseconds{options.step_max_ms}},
+                 .draft_tokens_max = options.draft_tokens_max,
+                 .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
+                fault};
   auto said = std::chrono::steady_clock::now();
   while (true) {
     while (true) {

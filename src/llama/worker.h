@@ -28,6 +28,8 @@ struct WorkerOptions {
   // Tokens that one step guesses from what the sequences say again; 0 = none.
   std::uint32_t draft_tokens_max = 0;
   std::uint32_t step_max_ms = 500;  // PrefillLimits::step_max.
+  // Megabytes that parked sequences may save in the machine's memory; 0 = they are computed again.
+  std::uint32_t park_memory_mb = 0;
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};
   std::string fault = {};             // FaultPlan: fails on purpose.

@@ -48,8 +48,9 @@ struct LlamaModel {
   std::uint32_t step_target_ms = 0;
   std::uint32_t draft_tokens_max = 0;  // Guessed in one step; here 0 means none.
   std::uint32_t step_max_ms = 0;
-  std::uint32_t kv_tokens = 0;  // Together; else each has room of its own.
-  std::string kv_type = {};     // Empty: the worker decides.
+  std::uint32_t kv_tokens = 0;       // Together; else each has room of its own.
+  std::string kv_type = {};          // Empty: the worker decides.
+  std::uint32_t park_memory_mb = 0;  // Here 0 means none.
   // In this order; each says all that is different from what stands above.
   std::vector<LlamaFallback> fallbacks = {};
   // How long its processes may say nothing while they load, or have work; 0 = for ever.
@@ -134,7 +135,8 @@ struct ServerConfig {
   Duration drain_timeout = std::chrono::seconds{5};  // At the first SIGINT or SIGTERM.
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N] [--step-target-ms N]
-  // [--step-max-ms N] [--speculate-tokens N] [--kv-tokens N] [--kv-type TYPE] [--adapter PATH]...`
+  // [--step-max-ms N] [--speculate-tokens N] [--kv-tokens N] [--kv-type TYPE] [--park-memory MB]
+  // [--adapter PATH]...`
   // and as `program vocabulary --fd 3 --model PATH`; values of 0 and empty ones are left out.
   std::string program = "/proc/self/exe";
 

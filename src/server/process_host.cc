@@ -73,6 +73,7 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--step-max-ms", options.step_max_ms);
   add("--kv-tokens", options.kv_tokens);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
+  add("--park-memory", options.park_memory_mb);
   for (const Adapter& adapter : options.adapters) {
     argv.insert(argv.end(), {"--adapter", adapter.path});
   }

@@ -103,13 +103,14 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .step_max_ms = 60,
            .kv_tokens = 7,
            .kv_type = "q8_0",
+           .park_memory_mb = 9,
            .adapters = {{.name = "a", .path = "a.gguf"}, {.name = "b", .path = "b.gguf"}}};
   EXPECT_THAT(worker_argv("p", model),
               ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1",
                           "--parallel", "2", "--threads", "3", "--gpu-layers", "-1",
                           "--batch-tokens", "5", "--step-target-ms", "6", "--speculate-tokens", "8",
                           "--step-max-ms", "60", "--kv-tokens", "7", "--kv-type", "q8_0",
-                          "--adapter", "a.gguf", "--adapter", "b.gguf"));
+                          "--park-memory", "9", "--adapter", "a.gguf", "--adapter", "b.gguf"));
   EXPECT_THAT(vocabulary_argv("p", model),
               ElementsAre("p", "vocabulary", "--fd", "3", "--model", "m.gguf"));
 }
