@@ -190,6 +190,29 @@ TEST(BatchPlannerPark, TakesWhatIsThereRatherThanWhatWasSaved) {
   }
 }
 
+TEST(BatchPlannerPark, WaitsForNoPrefixThatItHas) {
+  BatchPlanner planner = pressed();
+  run(planner);
+  for (const std::uint64_t id : {0U, 1U}) planner.on_end(job(id));
+  planner.add({.key = job(5), .tokens = tokens_of(job(3), 100), .priority = realtime});
+  run(planner);
+  EXPECT_EQ(planner.take_restored(), 1);
+  EXPECT_EQ(planner.running(), 4);
+}
+
+TEST(BatchPlannerPark, SavesNothingThatAnotherHasToo) {
+  BatchPlanner planner{limits()};
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    planner.add({.key = job(id), .tokens = tokens_of(job(7), 20), .priority = batch});
+  }
+  for (int i = 0; i < 9; ++i) run(planner);
+  ASSERT_EQ(planner.running(), 4);
+  add(planner, 9, realtime, 2);
+  run(planner);
+  EXPECT_EQ(planner.take_parked(), 1);
+  EXPECT_EQ(planner.saved_bytes(), 0);
+}
+
 TEST(BatchPlannerPark, SavesAlsoWhatMakesRoom) {
   BatchPlanner planner = pressed(limits(0));
   planner.cancel(job(9));
