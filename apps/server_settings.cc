@@ -47,6 +47,7 @@ server::LlamaModel llama_model(const config::Settings& settings) {
                                   ? 0
                                   : static_cast<std::uint32_t>(settings.speculate_tokens),
           .step_max_ms = static_cast<std::uint32_t>(settings.step_max_ms),
+          .prefill_pause_ms = static_cast<std::uint32_t>(settings.prefill_pause_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type,
           .park_memory_mb = static_cast<std::uint32_t>(settings.park_memory),

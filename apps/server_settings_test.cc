@@ -24,6 +24,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.batch_tokens = 128;
   settings.step_target_ms = 30;
   settings.step_max_ms = 300;
+  settings.prefill_pause_ms = 900;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
   settings.park_memory = 77;
@@ -40,6 +41,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.batch_tokens_max, 128U);
   EXPECT_EQ(model.step_target_ms, 30U);
   EXPECT_EQ(model.step_max_ms, 300U);
+  EXPECT_EQ(model.prefill_pause_ms, 900U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
   EXPECT_EQ(model.park_memory_mb, 77U);

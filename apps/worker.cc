@@ -25,6 +25,7 @@ Command add_worker(CLI::App& parent) {
   app->add_option("--step-target-ms", worker.step_target_ms);
   app->add_option("--speculate-tokens", worker.draft_tokens_max);
   app->add_option("--step-max-ms", worker.step_max_ms);
+  app->add_option("--prefill-pause-ms", worker.prefill_pause_ms);
   app->add_option("--kv-tokens", worker.shared_tokens);
   app->add_option("--kv-type", worker.kv_type);
   app->add_option("--park-memory", worker.park_memory_mb);

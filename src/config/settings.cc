@@ -64,9 +64,13 @@ constexpr std::array kKeys{
         "that none are guessed",
         &S::speculate_tokens, 1, 255},
     Key{"step_max_ms", "--step-max-ms", kModel,
-        "Milliseconds that fewer than one step in a hundred may take for new prompts all the same, "
-        "and any step that no stream waits for",
+        "Milliseconds that a step may take in which prompts alone are computed; a cancel waits for "
+        "it",
         &S::step_max_ms, 1, 60'000},
+    Key{"prefill_pause_ms", "--prefill-pause-ms", kModel,
+        "Milliseconds that running streams may pause for long prompts, at fewer than one of their "
+        "tokens in a hundred; 0 = never",
+        &S::prefill_pause_ms, 0, 600'000},
     Key{"kv_tokens", "--kv-tokens", kModel,
         "Tokens that all streams have room for in memory together; 0 = each has room for ctx_size "
         "of "

@@ -25,6 +25,7 @@ struct Settings {
   std::string speculate = "off";
   std::int64_t speculate_tokens = 31;
   std::int64_t step_max_ms = 500;
+  std::int64_t prefill_pause_ms = 4'000;
   std::int64_t kv_tokens = 0;
   std::string kv_type = "f16";
   std::int64_t park_memory = 256;

@@ -44,6 +44,7 @@ Problem invalid(std::string message) {
 
 Runner::Runner(Model& model, RunnerLimits limits, Fault fault)
     : model_(model),
+      team_(llama_n_threads(model.context())),
       memory_(model.context(), model.shares_memory(), model.sequence_bytes()),
       planner_(limits_of(model, limits)),
       fault_(std::move(fault)) {
@@ -251,13 +252,25 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
   const std::ptrdiff_t before = std::ssize(events_);
+  struct Draw {
+    sched::Part part;  // A copy: what ends or goes on changes the plan.
+    std::int32_t row;
+    float* logits;
+    Result<Sampler::Choice> choice = {};
+  };
+  std::vector<Draw> draws;
+  std::int32_t row = -1;
+  for (const sched::Part& part : parts) {
+    row += static_cast<std::int32_t>(part.count);
+    if (part.last) draws.push_back({.part = part, .row = row, .logits = logits(row)});
+    row += static_cast<std::int32_t>(part.drafted);
+  }
+  team_.run(draws.size(),
+            [&](std::size_t at) { draws[at].choice = choose(draws[at].part, draws[at].logits); });
   engine::Step step;
-  std::int32_t row = 0;
-  // A copy: what ends or goes on changes the plan.
-  for (const sched::Part& part : std::vector(parts.begin(), parts.end())) {
-    const auto last = row + static_cast<std::int32_t>(part.count) - 1;
-    for (std::int32_t at = last; part.last && sample(part, at, step);) ++at;
-    row = last + 1 + static_cast<std::int32_t>(part.drafted);
+  for (Draw& draw : draws) {
+    auto choice = std::move(draw.choice);
+    while (take(draw.part, std::move(choice), step)) choice = choose(draw.part, logits(++draw.row));
   }
   if (step.tokens.empty()) {
     events_.emplace_back(engine::Alive{});
@@ -276,18 +289,25 @@ void Runner::tell(engine::Step step, std::ptrdiff_t at) {
   events_.insert(events_.begin() + at, std::move(step));
 }
 
-// The token that follows a row. Whether the next row is what follows that.
-bool Runner::sample(const sched::Part& part, std::int32_t row, engine::Step& step) {
-  Running& running = jobs_.at(part.job);
-  float* logits = llama_get_logits_ith(model_.context(), row);
-  auto choice =
-      running.sampler.choose({logits, model_.vocabulary_size()}, planner_.tokens(part.slot));
+float* Runner::logits(std::int32_t row) {
+  return llama_get_logits_ith(model_.context(), row);
+}
+
+// Of several parts at the same time.
+Result<Sampler::Choice> Runner::choose(const sched::Part& part, float* logits) {
+  return jobs_.at(part.job).sampler.choose({logits, model_.vocabulary_size()},
+                                           planner_.tokens(part.slot));
+}
+
+// The token that follows. Whether the next row is what follows that.
+bool Runner::take(const sched::Part& part, Result<Sampler::Choice> choice, engine::Step& step) {
   if (!choice) {
     const bool grammar = choice.error().code == Errc::invalid;
     fail_job(part.job, fmt::format("The answer cannot go on: {}.", choice.error().detail),
              grammar ? ErrorCode::invalid_request : ErrorCode::engine_failed);
     return false;
   }
+  Running& running = jobs_.at(part.job);
   const bool guessed = planner_.on_token(part.slot, choice->token);
   engine::StepToken token{.job = {part.job.id},
                           .gen = part.job.gen,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/job.h"
+#include "llama/compute_team.h"
 #include "llama/fault.h"
 #include "llama/kv_memory.h"
 #include "llama/model.h"
@@ -60,7 +61,9 @@ class Runner {
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
   void tell(engine::Step step, std::ptrdiff_t at);
-  bool sample(const sched::Part& part, std::int32_t row, engine::Step& step);
+  float* logits(std::int32_t row);
+  Result<Sampler::Choice> choose(const sched::Part& part, float* logits);
+  bool take(const sched::Part& part, Result<Sampler::Choice> choice, engine::Step& step);
   engine::JobEnd end_after(std::span<const TokenId> tokens, std::size_t tokens_max) const;
   Result<void> clear_fillers(std::span<const sched::Part> parts);
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
@@ -68,6 +71,7 @@ class Runner {
                 ErrorCode code = ErrorCode::engine_failed);
 
   Model& model_;
+  ComputeTeam team_;
   KvMemory memory_;
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;

@@ -61,7 +61,8 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                    const Fault& fault) {
   Runner runner{model,
                 {.prefill = {.step_target = std::chrono::milliseconds{options.step_target_ms},
-                             .step_max = std::chrono::milliseconds{options.step_max_ms}},
+                             .step_max = std::chrono::milliseconds{options.step_max_ms},
+                             .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
                  .draft_tokens_max = options.draft_tokens_max,
                  .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
                 fault};

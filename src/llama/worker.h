@@ -27,7 +27,8 @@ struct WorkerOptions {
   std::uint32_t step_target_ms = 80;  // PrefillLimits::step_target.
   // Tokens that one step guesses from what the sequences say again; 0 = none.
   std::uint32_t draft_tokens_max = 0;
-  std::uint32_t step_max_ms = 500;  // PrefillLimits::step_max.
+  std::uint32_t step_max_ms = 500;        // PrefillLimits::step_max.
+  std::uint32_t prefill_pause_ms = 4000;  // PrefillLimits::pause_max.
   // Megabytes that parked sequences may save in the machine's memory; 0 = they are computed again.
   std::uint32_t park_memory_mb = 0;
   // How often Alive is sent while steps have nothing to tell.

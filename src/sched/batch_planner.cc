@@ -58,9 +58,11 @@ std::span<const Part> BatchPlanner::plan() {
   }
   choose_turn();
   admit(prompt_room());
-  choose_turn();        // Who came in may go ahead.
-  deal(prompt_room());  // Of those who came in, some may decode at once.
-  place_decoding(std::exchange(known_only_, false) ? 0 : draft());
+  choose_turn();  // Who came in may go ahead.
+  paused_ = pauses();
+  // Of those who came in, some may decode at once.
+  deal(paused_ ? std::min(limits_.batch_tokens_max, budget_.pause_tokens()) : prompt_room());
+  if (!paused_) place_decoding(std::exchange(known_only_, false) ? 0 : draft());
   place_prompts();
   return parts_;
 }
@@ -129,12 +131,33 @@ std::uint32_t BatchPlanner::prompt_time(std::uint32_t decoding) const {
     most = std::max(most, ++count);
   }
   const auto turns = static_cast<std::uint32_t>(others.size()) + 1;
-  const std::uint32_t time = budget_.tokens(
-      decoding > 0 ? decoding : most, static_cast<std::uint32_t>(running_ + waiting_.size()) - all);
+  const std::uint32_t time = budget_.tokens(decoding > 0 ? decoding : most, still_waiting(all));
   // Every prompt comes to its end; and where nobody decodes, a step without one tells nothing.
   const std::uint32_t least = limits_.prefill.tokens_min;
   const bool with_none = decoding > 0 || most == 0;
   return std::max(time / turns, with_none ? std::min(time, least) : least);
+}
+
+// For their first token.
+std::uint32_t BatchPlanner::still_waiting(std::uint32_t decoding) const {
+  return static_cast<std::uint32_t>(running_ + waiting_.size()) - decoding;
+}
+
+// Nobody does for a lower class, nor where adapters take turns.
+bool BatchPlanner::pauses() const {
+  std::uint32_t decoding = 0;
+  Priority highest = kPriorities.back();  // Of those who decode.
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (jobs_[slot] && !in_turn(slot)) return false;
+    if (!decodes(slot)) continue;
+    ++decoding;
+    highest = std::min(highest, jobs_[slot]->claim.turn());
+  }
+  std::uint32_t wanted = 0;
+  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
+    if (prefills(slot) && jobs_[slot]->claim.turn() <= highest) wanted += pending(slot);
+  }
+  return budget_.pauses(decoding, still_waiting(decoding), wanted);
 }
 
 // Gives slots to those who wait, as long as this batch has room for a token of each and
@@ -330,7 +353,11 @@ void BatchPlanner::on_computed(Duration took) {
     if (part.drafted == 0) continue;
     drafts_.tokens += std::min(part.drafted, static_cast<std::uint32_t>(guess(part.slot).size()));
   }
-  if (drafted == 0) budget_.on_step(decoding, prompt_tokens, took);
+  if (paused_) {
+    budget_.on_pause(prompt_tokens, took);
+  } else if (drafted == 0) {
+    budget_.on_step(decoding, prompt_tokens, took);
+  }
   if (prompt_tokens == 0) draft_budget_.on_step(decoding + drafted, took);
   turns_.on_taken(turn_);
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {

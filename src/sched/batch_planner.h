@@ -69,8 +69,9 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 
 // Composes batches: first the next token of every sequence that decodes, then
 // chunks of prompts until the batch is full or would take too long for those who
-// decode (PrefillBudget). Jobs wait for one of the slots in order of class, then those that go
-// on before new ones, then of arrival, and get the lowest that is free. What is
+// decode (PrefillBudget). These pause for a while where a long prompt of no lower class
+// wants more than that. Jobs wait for one of the slots in order of class, then those
+// that go on before new ones, then of arrival, and get the lowest that is free. What is
 // known of their tokens' prefix is not computed again; a job whose prefix another
 // one of no lower class is about to compute lets others pass until that is done, for
 // a while.
@@ -196,6 +197,8 @@ class BatchPlanner {
   void choose_turn();
   std::uint32_t prompt_room() const;
   std::uint32_t prompt_time(std::uint32_t decoding) const;
+  std::uint32_t still_waiting(std::uint32_t decoding) const;
+  bool pauses() const;
   void admit(std::uint32_t room);
   bool lets_pass(const Waiting& job) const;
   std::uint32_t enter(Waiting& job);
@@ -237,6 +240,7 @@ class BatchPlanner {
   std::uint32_t restored_ = 0;
   Drafts drafts_;
   bool known_only_ = false;  // The next batch: room was short for guesses.
+  bool paused_ = false;      // The batch has prompts only, and others wait for them.
   std::vector<Part> parts_;
 };
 

@@ -195,7 +195,7 @@ TEST(BatchPlannerDraft, HoldsUpNoPrompt) {
 TEST(BatchPlannerDraft, GivesPromptsTheirRoomWhateverGuessesTake) {
   const auto room = [](microseconds took) {
     PlannerLimits limits = kLimits;
-    limits.prefill = {.step_target = microseconds{5000}, .tokens_min = 1};
+    limits.prefill = {.step_target = microseconds{5000}, .pause_max = {}, .tokens_min = 1};
     BatchPlanner planner{limits};
     planner.add({.key = job(1), .tokens = said_up_to(20)});
     EXPECT_GT(first_with_guesses(planner).front().drafted, 1);

@@ -303,10 +303,11 @@ TEST(BatchPlanner, DropsWhatNobodyUsesBeforeAJobWhenThereIsNoRoom) {
 // Two that wait for their first token weigh more than one that decodes.
 TEST(BatchPlanner, GivesPromptsMoreOfAStepWhereMoreWait) {
   using std::chrono::milliseconds;
-  BatchPlanner planner{{.sequences_max = 4,
-                        .batch_tokens_max = 64,
-                        .gap_max = 2,
-                        .prefill = {.step_target = milliseconds{10}, .tokens_min = 1}}};
+  BatchPlanner planner{
+      {.sequences_max = 4,
+       .batch_tokens_max = 64,
+       .gap_max = 2,
+       .prefill = {.step_target = milliseconds{10}, .pause_max = {}, .tokens_min = 1}}};
   add(planner, job(0), 10);
   plan(planner);
   planner.on_computed(milliseconds{10});
@@ -340,7 +341,7 @@ TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
       decoding(2, {.sequences_max = 4,
                    .batch_tokens_max = 64,
                    .gap_max = 2,
-                   .prefill = {.step_target = milliseconds{30}, .tokens_min = 4}});
+                   .prefill = {.step_target = milliseconds{30}, .pause_max = {}, .tokens_min = 4}});
   plan(planner);
   planner.on_computed(milliseconds{10});
   for (const std::uint32_t slot : {0U, 1U}) planner.on_token({slot}, {-1});
@@ -351,6 +352,63 @@ TEST(BatchPlanner, GivesAPromptNoMoreThanAStepMayTake) {
   for (const std::uint32_t slot : {0U, 1U, 2U}) planner.on_token({slot}, {-1});
   add(planner, job(8), 60);
   EXPECT_EQ(plan(planner).back(), part(3, 8, 0, 10, false));
+}
+
+// On a machine on which a token of a prompt takes 1 ms and a step that decodes 2.
+class Pause : public testing::Test {
+ protected:
+  using milliseconds = std::chrono::milliseconds;
+
+  Parts step() {
+    Parts parts = plan(planner_);
+    std::uint32_t prompt_tokens = 0;
+    for (const Part& each : parts) prompt_tokens += each.begin < 100 ? each.count : 0;
+    planner_.on_computed(milliseconds{2 + prompt_tokens});
+    for (const Part& each : parts) {
+      if (each.last) planner_.on_token(each.slot, {-1});
+    }
+    return parts;
+  }
+
+  // Job 0 decodes.
+  void SetUp() override {
+    planner_.add({.key = job(0), .tokens = tokens_of(job(0), 100)});
+    for (int i = 0; i < 5; ++i) step();
+  }
+
+  void enter(std::uint32_t tokens, Priority priority = Priority::interactive) {
+    planner_.add({.key = job(1), .tokens = tokens_of(job(1), tokens), .priority = priority});
+  }
+
+  BatchPlanner planner_{{.sequences_max = 4,
+                         .batch_tokens_max = 64,
+                         .gap_max = 2,
+                         .prefill = {.step_target = milliseconds{12},
+                                     .step_max = milliseconds{40},
+                                     .pause_max = milliseconds{100},
+                                     .tokens_min = 4}}};
+};
+
+TEST_F(Pause, ComputesALongPromptAlone) {
+  enter(70);
+  Parts parts = step();
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].job, job(1));
+  EXPECT_GT(parts[0].count, 30);
+  parts = step();
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_TRUE(parts[0].last);
+  EXPECT_EQ(step().size(), 2U);  // Both decode.
+}
+
+TEST_F(Pause, DecodesBesideAShortPrompt) {
+  enter(15);
+  EXPECT_EQ(step().size(), 2U);
+}
+
+TEST_F(Pause, IsNotForALowerClass) {
+  enter(70, Priority::batch);
+  EXPECT_EQ(step().size(), 2U);
 }
 
 // Whatever comes and goes, each job's next token is chosen behind all of its own tokens and

@@ -14,9 +14,11 @@ struct PrefillLimits {
   Duration step_target = std::chrono::milliseconds{80};
   // Where their own tokens take long: so many times what these alone take. More than 1.
   double stretch = 1.5;
-  // How long one may take besides while none does, fewer than wait, or none was long for a
-  // while: a cancel waits for it.
+  // How long one may take besides while none does, or fewer than wait, and each one of a
+  // pause: a cancel waits for it.
   Duration step_max = std::chrono::milliseconds{500};
+  // How long those who decode may pause for prompts now and then. 0 = never.
+  Duration pause_max = std::chrono::seconds{4};
   std::uint32_t tokens_min = 16;    // So that every prompt comes to its end.
   std::uint32_t tokens_first = 64;  // As long as nothing is known.
 };
@@ -26,9 +28,10 @@ struct PrefillLimits {
 // so newer steps count more. Now and then a step without prompts has to tell what decoding
 // takes by itself.
 //
-// Fewer than one step in a hundred may be long all the same, a few of them in a row: a
-// prompt that comes alone is computed in one go, and 99 of 100 tokens are on time. Knows
-// no clock. A value; belongs to one thread.
+// In a pause steps compute prompts only. A long prompt comes to its end soonest so, and whoever
+// decodes sees one long gap, as all prompts that wait are computed in it. Between two
+// pauses everybody has more than a hundred tokens: 99 of 100 are on time. Knows no clock. A
+// value; belongs to one thread.
 class PrefillBudget {
  public:
   explicit PrefillBudget(PrefillLimits limits) : limits_(limits) {}
@@ -37,7 +40,13 @@ class PrefillBudget {
   // so many wait for their first token. None where the step is to tell what decoding takes.
   std::uint32_t tokens(std::uint32_t decoding, std::uint32_t waiting = 1) const;
 
+  // Whether those who decode are to pause in the next step, for so many tokens of prompts; and how
+  // many of these it may compute then.
+  bool pauses(std::uint32_t decoding, std::uint32_t waiting, std::uint32_t wanted) const;
+  std::uint32_t pause_tokens() const;
+
   void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);
+  void on_pause(std::uint32_t prompt_tokens, Duration took);
 
   double token_ns() const { return token_ns_; }  // Of a prompt; 0 = not known.
 
@@ -49,12 +58,13 @@ class PrefillBudget {
   };
 
   static std::size_t bucket(std::uint32_t decoding);
-  double fair_ns(double decode_ns) const;
+  std::uint32_t tokens_in(double ns) const;
 
   PrefillLimits limits_;
   std::array<Decoding, 33> decoding_ = {};  // By bit_width of their number.
   double token_ns_ = 0;                     // 0 = not known.
-  double long_steps_ = 0;                   // That may follow.
+  Duration paused_ = {};                    // In the pause that goes on.
+  std::uint32_t steps_to_pause_ = 0;        // Before another one.
 };
 
 }  // namespace seedance::sched

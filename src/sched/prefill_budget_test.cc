@@ -10,6 +10,7 @@ using std::chrono::milliseconds;
 constexpr PrefillLimits kLimits{.step_target = milliseconds{50},
                                 .stretch = 1.5,
                                 .step_max = milliseconds{400},
+                                .pause_max = milliseconds{1000},
                                 .tokens_min = 16};
 
 // A machine on which a token of a prompt takes 1 ms and each that decodes 2 ms.
@@ -83,29 +84,69 @@ TEST(PrefillBudget, AsksForAStepWithoutPromptsWhereDecodingIsNotKnown) {
   EXPECT_EQ(budget.tokens(60), 60);
 }
 
-// So that 99 of 100 tokens are on time, and a prompt that comes alone is computed in one go.
-TEST(PrefillBudget, LetsFewStepsBeLong) {
+// A machine as above on which 10 decode.
+PrefillBudget known() {
   PrefillBudget budget{kLimits};
   run(budget, 0, 100);
-  for (int i = 0; i < 127; ++i) run(budget, 10, 0);
-  EXPECT_EQ(budget.tokens(10), 30);
   run(budget, 10, 0);
-  EXPECT_EQ(budget.tokens(10), 400);
-  run(budget, 10, 40);  // A little more than fair is not long.
-  EXPECT_EQ(budget.tokens(10), 400);
-  run(budget, 10, 400);
-  EXPECT_EQ(budget.tokens(10), 30);
+  return budget;
 }
 
-TEST(PrefillBudget, LetsNoMoreStepsThanAFewBeLongInARow) {
+void pause(PrefillBudget& budget, std::uint32_t prompt_tokens) {
+  budget.on_pause(prompt_tokens, milliseconds{prompt_tokens});
+}
+
+TEST(PrefillBudget, PausesForWhatTwoStepsDoNotHold) {
+  const PrefillBudget budget = known();
+  EXPECT_FALSE(budget.pauses(10, 1, 61));
+  EXPECT_TRUE(budget.pauses(10, 1, 62));
+  EXPECT_FALSE(budget.pauses(0, 1, 1000));  // Nobody is there who could.
+}
+
+TEST(PrefillBudget, PausesOnlyWhereCostsAreKnown) {
   PrefillBudget budget{kLimits};
+  EXPECT_FALSE(budget.pauses(10, 1, 1000));
   run(budget, 0, 100);
-  for (int i = 0; i < 10'000; ++i) run(budget, 10, 0);
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(budget.tokens(10), 400);
-    run(budget, 10, 400);
+  EXPECT_FALSE(budget.pauses(10, 1, 1000));
+  run(budget, 10, 0);
+  EXPECT_TRUE(budget.pauses(10, 1, 1000));
+}
+
+TEST(PrefillBudget, BoundsAPauseAndEachOfItsSteps) {
+  PrefillBudget budget = known();
+  for (const std::uint32_t tokens : {400U, 400U, 200U}) {
+    EXPECT_TRUE(budget.pauses(10, 1, 1000));
+    EXPECT_EQ(budget.pause_tokens(), tokens);
+    pause(budget, tokens);
   }
-  EXPECT_EQ(budget.tokens(10), 30);
+  EXPECT_FALSE(budget.pauses(10, 1, 1000));
+}
+
+// What is left of a prompt does not wait for a step with all, unless it fits into that.
+TEST(PrefillBudget, GoesOnWithAPauseToTheEndOfThePrompt) {
+  PrefillBudget budget = known();
+  pause(budget, 400);
+  EXPECT_TRUE(budget.pauses(10, 1, 31));
+  EXPECT_FALSE(budget.pauses(10, 1, 30));
+}
+
+// So that 99 of 100 tokens are on time.
+TEST(PrefillBudget, PausesAgainAfterManySteps) {
+  PrefillBudget budget = known();
+  pause(budget, 400);
+  for (int i = 0; i < 128; ++i) {
+    run(budget, 10, 0);
+    EXPECT_EQ(budget.pauses(10, 1, 1000), i == 127) << i;
+  }
+}
+
+TEST(PrefillBudget, NeverPausesWhereThatIsForbidden) {
+  PrefillLimits limits = kLimits;
+  limits.pause_max = {};
+  PrefillBudget budget{limits};
+  run(budget, 0, 100);
+  run(budget, 10, 0);
+  EXPECT_FALSE(budget.pauses(10, 1, 1000));
 }
 
 TEST(PrefillBudget, GetsOverAStall) {

@@ -48,9 +48,10 @@ struct LlamaModel {
   std::uint32_t step_target_ms = 0;
   std::uint32_t draft_tokens_max = 0;  // Guessed in one step; here 0 means none.
   std::uint32_t step_max_ms = 0;
-  std::uint32_t kv_tokens = 0;       // Together; else each has room of its own.
-  std::string kv_type = {};          // Empty: the worker decides.
-  std::uint32_t park_memory_mb = 0;  // Here 0 means none.
+  std::optional<std::uint32_t> prefill_pause_ms = {};  // Nothing: the worker decides.
+  std::uint32_t kv_tokens = 0;                         // Together; else each has room of its own.
+  std::string kv_type = {};                            // Empty: the worker decides.
+  std::uint32_t park_memory_mb = 0;                    // Here 0 means none.
   // In this order; each says all that is different from what stands above.
   std::vector<LlamaFallback> fallbacks = {};
   // How long its processes may say nothing while they load, or have work; 0 = for ever.

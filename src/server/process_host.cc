@@ -71,6 +71,9 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--step-target-ms", options.step_target_ms);
   add("--speculate-tokens", options.draft_tokens_max);
   add("--step-max-ms", options.step_max_ms);
+  if (const auto pause = options.prefill_pause_ms) {
+    argv.insert(argv.end(), {"--prefill-pause-ms", std::to_string(*pause)});
+  }
   add("--kv-tokens", options.kv_tokens);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
   add("--park-memory", options.park_memory_mb);

@@ -101,16 +101,18 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .step_target_ms = 6,
            .draft_tokens_max = 8,
            .step_max_ms = 60,
+           .prefill_pause_ms = 0,
            .kv_tokens = 7,
            .kv_type = "q8_0",
            .park_memory_mb = 9,
            .adapters = {{.name = "a", .path = "a.gguf"}, {.name = "b", .path = "b.gguf"}}};
-  EXPECT_THAT(worker_argv("p", model),
-              ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1",
-                          "--parallel", "2", "--threads", "3", "--gpu-layers", "-1",
-                          "--batch-tokens", "5", "--step-target-ms", "6", "--speculate-tokens", "8",
-                          "--step-max-ms", "60", "--kv-tokens", "7", "--kv-type", "q8_0",
-                          "--park-memory", "9", "--adapter", "a.gguf", "--adapter", "b.gguf"));
+  EXPECT_THAT(
+      worker_argv("p", model),
+      ElementsAre("p", "worker", "--fd", "3", "--model", "m.gguf", "--ctx-size", "1", "--parallel",
+                  "2", "--threads", "3", "--gpu-layers", "-1", "--batch-tokens", "5",
+                  "--step-target-ms", "6", "--speculate-tokens", "8", "--step-max-ms", "60",
+                  "--prefill-pause-ms", "0", "--kv-tokens", "7", "--kv-type", "q8_0",
+                  "--park-memory", "9", "--adapter", "a.gguf", "--adapter", "b.gguf"));
   EXPECT_THAT(vocabulary_argv("p", model),
               ElementsAre("p", "vocabulary", "--fd", "3", "--model", "m.gguf"));
 }
