@@ -65,6 +65,7 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type,
           .reuse_min = static_cast<std::uint32_t>(settings.prefix_reuse_min),
+          .park_memory_mb = static_cast<std::uint32_t>(settings.park_memory),
           .load_timeout = ms(settings.load_timeout_ms),
           .step_timeout = ms(settings.step_timeout_ms),
           .prepare_timeout = ms(settings.prepare_timeout_ms),

@@ -30,6 +30,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.prefix_reuse_min = 0;
   settings.max_grammar_memory_bytes = 2 << 20;
   settings.max_schema_ms = 70;
+  settings.park_memory = 77;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   ASSERT_EQ(config->models.size(), 1U);
@@ -50,6 +51,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.grammar_bytes_max, 2U << 20U);
   EXPECT_EQ(config->core.grammar_bytes_max, 2U << 20U);
   EXPECT_EQ(model.schema_ms, 70U);
+  EXPECT_EQ(model.park_memory_mb, 77U);
 }
 
 TEST(ServerSettings, CarriesEveryValueOver) {

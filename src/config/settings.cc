@@ -88,6 +88,10 @@ constexpr std::array kKeys{
         "Tokens that the beginning of a prompt must have in common with another's, running or "
         "ended, to be used again and not computed; 0 = every prompt is computed whole",
         &S::prefix_reuse_min, 0, 16'777'216},
+    Key{"park_memory", "--park-memory", kModel,
+        "Megabytes in which streams that have to wait in the middle keep what was computed of "
+        "them, where that is faster than computing it again; 0 = none",
+        &S::park_memory, 0, 1'048'576},
     Key{"share_prefixes", "--share-prefixes", kModel,
         "true = what was computed of a prompt's beginning serves all tenants, who can tell from "
         "the "

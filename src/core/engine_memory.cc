@@ -1,4 +1,6 @@
 // The part of Core that knows what engines say of their memory.
+#include <utility>
+
 #include "core/state.h"
 
 namespace seedance::core {
@@ -55,6 +57,17 @@ void Core::on_memory(Model& model, const engine::Memory& memory) {
   stats_.kv_tokens_asked.add(memory.tokens_asked);
   stats_.kv_tokens_reused.add(memory.tokens_reused);
   stats_.kv_evictions.add(memory.evictions);
+}
+
+void Core::on_parking(Model& model, const engine::Step& step) {
+  stats_.sequences_parked.add(step.parked);
+  stats_.sequences_restored.add(step.restored);
+  on_saved_bytes(model, step.saved_bytes);
+}
+
+void Core::on_saved_bytes(Model& model, std::uint64_t bytes) {
+  const auto more = static_cast<std::int64_t>(bytes - std::exchange(model.saved_bytes, bytes));
+  stats_.park_memory_bytes.set(stats_.park_memory_bytes.value() + more);
 }
 
 }  // namespace seedance::core

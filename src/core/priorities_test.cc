@@ -137,7 +137,7 @@ TEST(Priorities, AreCounted) {
   Harness h;
   h.start(1);
   for (int i = 0; i < 5; ++i) h.run({.priority = batch});
-  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .parked = 2}});
+  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .parked = 2, .restored = 1}});
   const engine::Job& job = h.jobs.front();
   h.step({{.job = job.id, .gen = job.gen, .token = letter('a')}});
   std::string text;
@@ -147,6 +147,26 @@ TEST(Priorities, AreCounted) {
   EXPECT_THAT(text, HasSubstr("seedance_queue_seconds_count{priority=\"batch\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("seedance_queue_seconds_count{priority=\"realtime\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("seedance_sequences_parked_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_sequences_restored_total 1\n"));
+}
+
+// An engine's memory is gone with it.
+TEST(Priorities, WhatAnEngineSavedIsCountedAsLongAsItLives) {
+  Harness h;
+  h.start(1);
+  const auto bytes = [&h] {
+    std::string text;
+    append_text(text, h.core.stats());
+    const std::string name = "\nseedance_park_memory_bytes ";
+    const std::size_t at = text.find(name) + name.size();
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .saved_bytes = 700}});
+  EXPECT_EQ(bytes(), "700");
+  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .saved_bytes = 300}});
+  EXPECT_EQ(bytes(), "300");
+  h.pass(EngineDown{kModel});
+  EXPECT_EQ(bytes(), "0");
 }
 
 }  // namespace

@@ -170,6 +170,11 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_sequences_parked_total",
                  "Sequences that gave their place to a request of a higher priority for a while.",
                  stats.sequences_parked.value());
+  append_counter(out, "seedance_sequences_restored_total",
+                 "Sequences that had to wait and went on with what was saved of them.",
+                 stats.sequences_restored.value());
+  append_gauge(out, "seedance_park_memory_bytes", "What sequences that wait have saved.",
+               static_cast<double>(stats.park_memory_bytes.value()));
   append_memory(out, stats);
   append_latencies(out, stats);
 }

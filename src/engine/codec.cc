@@ -120,6 +120,8 @@ Step get_step(FieldReader& in) {
     token.logprobs = get_logprobs(in);
   }
   step.parked = in.get<std::uint32_t>();
+  step.restored = in.get<std::uint32_t>();
+  step.saved_bytes = in.get<std::uint64_t>();
   step.drafted = in.get<std::uint32_t>();
   step.accepted = in.get<std::uint32_t>();
   return step;
@@ -243,6 +245,8 @@ struct EventWriter {
     out.put(static_cast<std::uint32_t>(step.tokens.size()));
     for (const StepToken& token : step.tokens) put_token(out, token);
     out.put(step.parked);
+    out.put(step.restored);
+    out.put(step.saved_bytes);
     out.put(step.drafted);
     out.put(step.accepted);
   }

@@ -61,6 +61,8 @@ const std::vector<Event>& events() {
                                 .end = JobEnd::context,
                                 .logprobs = {{.chosen = -1, .top = {{TokenId{4}, -0.5F}}}}}},
            .parked = 2,
+           .restored = 1,
+           .saved_bytes = std::uint64_t{5} << 32U,
            .drafted = 7,
            .accepted = 3},
       JobFailed{.job = {3},

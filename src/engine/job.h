@@ -110,6 +110,9 @@ struct Step {
   // Sequences that gave their place to a job of a higher class since the last one. They go on
   // later.
   std::uint32_t parked = 0;
+  // Likewise, that went on with what they had saved, and what is saved now.
+  std::uint32_t restored = 0;
+  std::uint64_t saved_bytes = 0;
   // Tokens that the engine guessed and computed ahead, and of these those that it then chose.
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;

@@ -84,6 +84,7 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   if (options.reuse_min) {
     argv.insert(argv.end(), {"--prefix-reuse-min", std::to_string(*options.reuse_min)});
   }
+  add("--park-memory", options.park_memory_mb);
   for (const Adapter& adapter : options.adapters) {
     argv.insert(argv.end(), {"--adapter", adapter.path});
   }

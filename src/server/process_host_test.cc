@@ -117,6 +117,7 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .reuse_min = 0,
            .grammar_bytes_max = 9,
            .schema_ms = 11,
+           .park_memory_mb = 12,
            .adapters = {{.name = "a", .path = "a.gguf"}, {.name = "b", .path = "b.gguf"}}};
   EXPECT_THAT(
       worker_argv("p", model),
@@ -125,7 +126,7 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
                   "--step-target-ms", "6", "--speculate-tokens", "8", "--draft-model", "d.gguf",
                   "--no-ngrams", "--step-max-ms", "60", "--prefill-pause-ms", "0", "--kv-tokens",
                   "7", "--grammar-memory", "9", "--kv-type", "q8_0", "--prefix-reuse-min", "0",
-                  "--adapter", "a.gguf", "--adapter", "b.gguf"));
+                  "--park-memory", "12", "--adapter", "a.gguf", "--adapter", "b.gguf"));
   EXPECT_THAT(vocabulary_argv("p", model), ElementsAre("p", "vocabulary", "--fd", "3", "--model",
                                                        "m.gguf", "--schema-ms", "11"));
 }
