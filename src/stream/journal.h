@@ -164,7 +164,7 @@ class Journal {
   std::uint64_t bytes_ = 0;
   std::uint64_t reserved_ = 0;
   std::uint64_t ended_bytes_ = 0;
-  std::uint32_t segment_ = 0;  // Being written.
+  std::uint32_t segment_ = 0;   // Being written.
   Segment* current_ = nullptr;  // Its own, once something was put.
 };
 
