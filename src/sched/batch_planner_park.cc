@@ -66,7 +66,7 @@ BatchPlanner::Waiting BatchPlanner::vacate(std::uint32_t slot) {
 
 // How many tokens of prompts are computed in that time.
 std::uint32_t BatchPlanner::as_tokens(double ns) const {
-  constexpr double kAll = std::numeric_limits<std::uint32_t>::max() / 2;
+  constexpr double kAll = std::numeric_limits<std::int32_t>::max();
   return budget_.token_ns() == 0
              ? 0
              : static_cast<std::uint32_t>(std::min(ns / budget_.token_ns(), kAll));
