@@ -11,7 +11,8 @@
 #                   goes to tests/chaos/chaos.mjs
 #   make card       measures the demo model against its card
 #   make lint       every rule that a machine can check; make format repairs the layout
-#   make bench      compares with llama.cpp's own server; ARGS goes to bench/run.py
+#   make bench      compares with llama.cpp's own server, in one table; ARGS="--models 15m --parts
+#                   short,shared ..." goes to bench/engine.py, whose --help tells all of it
 #   make asan tsan  unit tests under sanitizers
 #   make fuzz       SECONDS=10 for each decoder
 #   make setup      only gets the packages, llama.cpp and Node
@@ -58,7 +59,7 @@ format:
 
 bench: release
 	@tools/setup --bench
-	@bench/run.py $(ARGS)
+	@bench/engine.py $(ARGS)
 
 asan tsan:
 	@tools/test.sh $@

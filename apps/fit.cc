@@ -38,8 +38,8 @@ std::string text_of(const llama::MemoryFit& fit, const std::string& model) {
       fmt::format("{}: {} streams of {} tokens\n", model, fit.streams, fit.context_tokens);
   for (const llama::DeviceFit& device : fit.devices) {
     out += fmt::format("{}\n", device.name);
-    out += fmt::format("  weights          {:>12}\n", size(device.weights));
-    out += fmt::format("  the streams      {:>12}\n", size(device.streams));
+    out += fmt::format("  weights          {:>12}\n", size(device.weights + device.adapters));
+    out += fmt::format("  the streams      {:>12}\n", size(device.streams + device.records));
     out += fmt::format("  a step           {:>12}\n", size(device.compute));
     out += fmt::format("  together         {:>12} of {} available\n", size(device.together()),
                        size(device.available));
@@ -57,8 +57,8 @@ std::string json_of(const llama::MemoryFit& fit, const std::string& model) {
   json::array devices;
   for (const llama::DeviceFit& device : fit.devices) {
     devices.push_back({{"name", device.name},
-                       {"weights_bytes", device.weights},
-                       {"streams_bytes", device.streams},
+                       {"weights_bytes", device.weights + device.adapters},
+                       {"streams_bytes", device.streams + device.records},
                        {"step_bytes", device.compute},
                        {"available_bytes", device.available}});
   }
@@ -100,14 +100,14 @@ Command add_fit(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("fit", "How much memory a model takes, and how many streams fit");
   llama::WorkerOptions& worker = options->worker;
-  worker.sequences_max = 64;
   app->add_option("MODEL", worker.model_path, "GGUF file; without one, the demo model");
   app->add_option("--ctx-size", worker.context_tokens,
                   "Tokens of a stream; 0 = what the model was trained for, at most 4096")
       ->check(CLI::Range(0, 16'777'216))
       ->capture_default_str();
-  app->add_option("--parallel", worker.sequences_max, "Streams at the same time")
-      ->check(CLI::Range(1U, llama::kSequencesMax))
+  app->add_option("--parallel", worker.sequences_max,
+                  "Streams at the same time; 0 = 64, or as many as fit")
+      ->check(CLI::Range(0U, llama::kSequencesMax))
       ->capture_default_str();
   app->add_option("--kv-tokens", worker.shared_tokens,
                   "Tokens that all have room for together; 0 = each has its own")
@@ -120,6 +120,8 @@ Command add_fit(CLI::App& parent) {
   app->add_option("--adapter", options->adapters,
                   "NAME=FILE of a LoRA adapter, as `serve` takes it")
       ->allow_extra_args(false);
+  app->add_option("--draft-model", worker.draft_model,
+                  "GGUF file of a draft model, as `serve` takes it");
   app->add_option("--memory", options->memory,
                   "MiB that may be taken, in place of what this machine has now")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

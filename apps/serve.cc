@@ -17,6 +17,7 @@
 #include "apps/command.h"
 #include "apps/demo_model.h"
 #include "apps/files.h"
+#include "apps/memory_text.h"
 #include "apps/model_digest.h"
 #include "apps/reload.h"
 #include "apps/server_settings.h"
@@ -63,7 +64,7 @@ Result<bool> default_model(config::Settings& settings, const std::string& data_d
 }
 
 // Every part is there, can be read, and is whole; so is every adapter, and it is one of such a
-// model.
+// model; so is a draft model.
 Result<std::vector<std::string>> check_model(const server::ServerConfig& config) {
   const auto* model = std::get_if<server::LlamaModel>(&config.models.front().engine);
   if (model == nullptr) return std::vector<std::string>{};
@@ -73,6 +74,10 @@ Result<std::vector<std::string>> check_model(const server::ServerConfig& config)
   for (const server::Adapter& adapter : model->adapters) {
     const auto bytes = llama::inspect_adapter_file(adapter.path, model->path);
     if (!bytes) return std::unexpected(bytes.error());
+  }
+  if (!model->draft_model.empty()) {
+    const auto draft = llama::inspect_model_file(model->draft_model);
+    if (!draft) return fail(draft.error().code, "draft_model: " + draft.error().detail);
   }
   return std::move(file->paths);
 }
@@ -107,6 +112,12 @@ void print_ready(const server::ReadyReport& report, Duration checks, const std::
           kVersion, model.name, report.url, model.sequences_max, model.context_tokens,
           to_ms(checks + report.since_run), stages));
   if (!digest.empty()) say(stdout, fmt::format("model sha256 {}\n", digest));
+  if (!model.memory.empty()) say(stdout, memory_text(model.memory) + "\n");
+}
+
+void put_memory(wire::JsonWriter& json, const engine::DeviceMemory& memory) {
+  json.begin_object().field("weights_bytes", memory.weights).field("streams_bytes", memory.kv);
+  json.field("step_bytes", memory.compute).end_object();
 }
 
 void print_ready_json(const server::ReadyReport& report, Duration checks,
@@ -122,6 +133,14 @@ void print_ready_json(const server::ReadyReport& report, Duration checks,
   json.begin_object().field("stage", "checks").field("ms", to_ms(checks)).end_object();
   for (const auto& [name, stage_ms] : model.timeline) {
     json.begin_object().field("stage", name).field("ms", stage_ms).end_object();
+  }
+  json.end_array().key("memory").begin_array();
+  for (const auto& [device, predicted, taken] : model.memory) {
+    json.begin_object().field("device", device).key("predicted");
+    put_memory(json, predicted);
+    json.key("taken");
+    put_memory(json, taken);
+    json.end_object();
   }
   json.end_array().end_object();
   out += '\n';

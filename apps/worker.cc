@@ -24,11 +24,15 @@ Command add_worker(CLI::App& parent) {
   app->add_option("--batch-tokens", worker.batch_tokens_max);
   app->add_option("--step-target-ms", worker.step_target_ms);
   app->add_option("--speculate-tokens", worker.draft_tokens_max);
+  app->add_flag_callback("--no-ngrams", [&worker] { worker.draft_ngrams = false; });
+  app->add_option("--draft-model", worker.draft_model);
   app->add_option("--step-max-ms", worker.step_max_ms);
   app->add_option("--prefill-pause-ms", worker.prefill_pause_ms);
   app->add_option("--kv-tokens", worker.shared_tokens);
   app->add_option("--kv-type", worker.kv_type);
   app->add_option("--park-memory", worker.park_memory_mb);
+  app->add_option("--grammar-memory", worker.grammar_bytes_max);
+  app->add_option("--prefix-reuse-min", worker.reuse_min);
   app->add_option("--adapter", worker.adapters)->allow_extra_args(false);
   return {app, [options] {
             if (const char* fault = std::getenv("SEEDANCE_FAULT")) options->worker.fault = fault;

@@ -12,9 +12,7 @@ The scripted engine makes 20 tokens/s for each stream. Prints JSON; writes
 build/bench/crowd-*.json.
 """
 
-import argparse
 import json
-import os
 import resource
 import selectors
 import socket
@@ -23,9 +21,10 @@ import subprocess
 import sys
 import time
 
+import common
 import fanout
 import idle
-from idle import resident_kb
+from machine import resident_kb
 
 STREAMS = 1000
 REQUEST = json.dumps({**fanout.REQUEST, "max_tokens": 20000}).encode()
@@ -222,22 +221,19 @@ def crowd_stalled(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("command", choices=["idle", "stalled"])
-    parser.add_argument("--steps", type=lambda text: [int(step) for step in text.split(",")],
-                        default=[1000, 5000, 10000, 18000],
+    parser.add_argument("--steps", type=common.numbers, default=[1000, 5000, 10000, 18000],
                         help="idle connections at which memory is read")
     parser.add_argument("--stall", type=float, default=60, help="seconds without reading")
     parser.add_argument("--warmup", type=float, default=3)
     parser.add_argument("--seconds", type=float, default=20)
-    args = parser.parse_args()
-    args.load_before = os.getloadavg()[0]
+    args = common.parse(parser)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     result = {"idle": crowd_idle, "stalled": crowd_stalled}[args.command](args)
     print(json.dumps(result, indent=1))
-    fanout.write(f"crowd-{args.command}", args, result)
+    common.write(f"crowd-{args.command}", args, result)
 
 
 if __name__ == "__main__":

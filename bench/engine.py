@@ -1,244 +1,199 @@
 #!/usr/bin/env python3
-"""Measures how the model is scheduled, beside llama.cpp's own server on the same model in the same
-run, and prints all of it as one table: throughput at each number of streams with short and long
-prompts, greedy and sampled; shared prefixes; a conversation's second turn; a long prompt among
-running answers; memory after many requests. What is wanted of each row stands beside it.
+"""Measures how the model is scheduled, beside llama.cpp's own server on the same model, in turns in
+one run, and prints all of it as one table, with what is wanted of each row.
 
-  engine.py --models 15m --repeat 5
-  engine.py --parts short,crowd --streams 1,8,64
+  engine.py                                  everything, for three models: more than an hour
+  engine.py --models 15m                     for one
+  engine.py --parts short --streams 1,64 --repeat 1
+  engine.py --parts search --models 15m      only llama-server's best settings
 
-Writes build/bench/engine.json.
+  criterion  part
+  1          short, long    tokens/s at 1 to 128 streams, prompts of 32 and of 512 tokens
+  2          shared, turn   prompts of which much is known
+  3          entering       a long prompt among running answers
+  4          priorities     a realtime request among 200 queued batch ones
+  5, 6       cells, faults  more requests than room; names the tests
+  7          memory         of the worker, after many requests
+
+Writes build/bench/engine.json after each repetition. What goes wrong in one part leaves the others
+alone, and becomes a row. Ctrl-C ends it with a table of what there is.
 """
 
-import argparse
 import dataclasses
-import os
-import pathlib
-import statistics
-import subprocess
+import functools
 import json
 import sys
+import time
+import traceback
+from typing import Callable
 
+import common
+import limits
+import machine
+import priorities
 import prompts
-import run
 import servers
-
-SAMPLED = {"temperature": 0.8, "top_k": 40, "top_p": 0.95}
-# Prompt tokens, what is sampled, and which share of batched-bench is wanted.
-LOADS = {"short": (32, {}, 0.92), "sampled": (32, SAMPLED, 0.88), "long": (512, {}, None)}
-PARTS = [*LOADS, *prompts.COMMANDS, "memory"]
-PEERS = ("llama-server", "llama-server/backend-sampling")
-MEMORY_MAX = 100e6  # Beside weights and what is kept of tokens.
+import table
+import throughput
+from common import say
+from subjects import Subjects
 
 
-@dataclasses.dataclass
-class Row:
-    model: str
-    what: str
-    ours: list
-    peers: dict  # Name to list; none where the figure stands for itself.
-    wanted: str = ""  # '>= 1.1', of the ratio, or of the figure itself.
-
-    def middle(self):
-        return statistics.median(self.ours)
-
-    def peer(self):
-        """The best one: the highest where much is wanted, else the lowest."""
-        best = max if self.wanted.startswith(">") or "tokens/s" in self.what else min
-        return best((statistics.median(each) for each in self.peers.values()), default=None)
-
-    def ratio(self):
-        return self.middle() / self.peer() if self.peers else None
-
-    def met(self):
-        if not self.wanted:
-            return ""
-        sign, bound = self.wanted.split()
-        value = self.ratio() if self.peers else self.middle()
-        return "yes" if (value >= float(bound) if sign == ">=" else value <= float(bound)) else "NO"
-
-    def cells(self):
-        peer, ratio = self.peer(), self.ratio()
-        return [self.model, self.what, f"{self.middle():.4g}",
-                "" if peer is None else f"{peer:.4g}",
-                "" if ratio is None else f"{ratio:.2f}", self.wanted, self.met()]
+def nothing(_):
+    pass
 
 
-def rate_wanted(model, load, streams):
-    if streams == 1:
-        return ">= 0.97"
-    if load == "short" and model == "15m":
-        return ">= 1.4"
-    if load == "long" and model == "15m" and streams >= 32:
-        return ">= 1.1"
-    if load == "short" and model == "135m" and streams >= 64:
-        return ">= 1.1"
-    return ">= 1.0"
+@dataclasses.dataclass(frozen=True)
+class Part:
+    criterion: str
+    rows: Callable  # What came of it, as rows.
+    measure: Callable = nothing  # Once, ours and the peer.
+    settle: Callable = nothing  # What must be known of the peer before.
+    once: bool = False  # Not in every repetition.
 
 
-def subjects(load):
-    """Name: how its server is started, by which API it is asked, and what each request adds."""
-    sampling = LOADS[load][1]
-    yield "seedance", (servers.seedance, "native", sampling)
-    for peer in PEERS:
-        start, api, extra = run.SUBJECTS[peer]
-        yield peer, (start, api, {**extra, **sampling})
+def load(name):
+    return Part("1", functools.partial(throughput.rows, load=name),
+                functools.partial(throughput.measure, load=name),
+                functools.partial(throughput.settle, load=name))
 
 
-def throughput(args, binaries, model, load):
-    prompt_tokens, _, share_wanted = LOADS[load]
-    file, runs, raw = run.model_file(model), {}, {}
-    args.context = prompt_tokens + 96
-    for repetition in range(args.repeat):
-        for streams in args.streams:
-            args.parallel = max(streams, args.slots)
-            for name, (start, api, extra) in subjects(load):
-                with start(binaries, file, args) as server:
-                    requests = run.requests_for(streams, args, file)
-                    result = servers.load(binaries, server, api, streams, requests, extra,
-                                          prompt_tokens)
-                runs.setdefault((streams, name), []).append(result)
-                rate = result["tokens_per_s"]
-                print(f"  {model} {load} {name:30}{streams:4}{rate:9.0f} tokens/s", flush=True)
-        if share_wanted:
-            for streams, rates in servers.batched_bench(binaries, file, args, args.streams).items():
-                raw.setdefault(streams, []).extend(rates)
-    for streams in args.streams:
-        def each(get):
-            return {name: [get(one) for one in runs[streams, name]]
-                    for name in ("seedance", *PEERS)}
-
-        label = f"{load} @{streams}"
-        rates = each(lambda one: one["tokens_per_s"])
-        ours = rates.pop("seedance")
-        yield Row(model, f"{label}: tokens/s", ours, rates, rate_wanted(model, load, streams))
-        times = each(lambda one: one["ttft_ms"]["p50"])
-        yield Row(model, f"{label}: TTFT p50 (ms)", times.pop("seedance"), times)
-        late = each(lambda one: one["itl_ms"]["p99"])
-        yield Row(model, f"{label}: inter-token p99 (ms)", late.pop("seedance"), late)
-        if share_wanted:
-            yield Row(model, f"{label}: of batched-bench, tokens/s", ours, {"raw": raw[streams]},
-                      f">= {share_wanted}")
-        client = [one["client_cpu_s"] / one["elapsed_s"] / os.cpu_count()
-                  for one in runs[streams, "seedance"]]
-        yield Row(model, f"{label}: client's share of the CPUs", client, {})
+PARTS = {
+    "short": load("short"),
+    "long": load("long"),
+    "shared": Part("2", prompts.rows_shared, prompts.measure_shared, prompts.settle_shared),
+    "turn": Part("2", prompts.rows_turn, prompts.measure_turn),
+    "entering": Part("3", prompts.rows_entering, prompts.measure_entering),
+    "priorities": Part("4", priorities.rows, priorities.measure),
+    "cells": Part("5", limits.rows_cells, limits.measure_cells, once=True),
+    "faults": Part("6", limits.rows_faults),
+    "memory": Part("7", limits.rows_memory, limits.measure_memory, once=True),
+}
+SEARCH = "search"
 
 
-# What is wanted of these by name, and of 15m or 135m where that differs.
-PROMPTS_WANTED = {
-    "total, 8 out (s)": "<= 0.35", "total, 64 out (s)": {"15m": "<= 0.75", "135m": "<= 0.6"},
-    "TTFT p50, 8 out (ms)": "<= 0.2", "TTFT p50, 64 out (ms)": "<= 0.2",
-    "the prompt's TTFT (ms)": "<= 1.0"}
-OWN_WANTED = {"second to first": "<= 0.1", "p99, with to alone": "<= 1.5"}
+class Run:
+    """All parts that are asked for, of one model."""
+
+    def __init__(self, model, args, binaries):
+        self.of, self.args = Subjects(model, args, binaries), args
+        self.parts = {name: PARTS[name] for name in PARTS if name in args.parts}
+        self.failed = {}  # Why, by part.
+
+    def attempt(self, name, work):
+        if name in self.failed:
+            return
+        watch = machine.Watch()
+        began = time.monotonic()
+        try:
+            work(self.of)
+        except Exception as error:  # The others are worth their time all the same.
+            self.failed[name] = f"{type(error).__name__}: {error}".replace("\n", " ")
+            traceback.print_exc()
+        if work is not nothing:
+            say(f"  {self.of.model} {name}: {time.monotonic() - began:.0f} s; others took "
+                f"{100 * watch.others():.0f} % of the CPUs")
+
+    def settle(self):
+        for name, part in self.parts.items():
+            if self.args.search != "never":
+                self.attempt(name, part.settle)
+
+    def repeat(self, repetition):
+        for name, part in self.parts.items():
+            if repetition == 0 or not part.once:
+                self.attempt(name, part.measure)
+
+    def rows(self):
+        for name, part in self.parts.items():
+            yield from part.rows(self.of)
+            if name in self.failed:
+                yield table.Row(part.criterion, self.of.model, f"{name} failed",
+                                wanted="a figure", beside=self.failed[name])
 
 
-def prompt_rows(args, binaries, model, command):
-    args.command, args.parallel = command, args.slots
-    for what, by_name in prompts.measure(args, binaries, model).items():
-        ours = by_name.pop("seedance")
-        wanted = PROMPTS_WANTED.get(what, "")
-        wanted = wanted if isinstance(wanted, str) else wanted.get(model, "<= 0.75")
-        if what in OWN_WANTED:
-            yield Row(model, f"{command}: {what}", ours, {}, OWN_WANTED[what])
-        else:
-            yield Row(model, f"{command}: {what}", ours, by_name, wanted)
+def contents(args, binaries, runs):
+    rows = [row.as_json() for run in runs for row in run.rows()]
+    peers = {run.of.model: run.of.chosen.kinds for run in runs}
+    return {"versions": versions(binaries), "threads": args.threads, "repeat": args.repeat,
+            "api": args.api, "journal": args.journal, "peer_settings": peers, "rows": rows}
 
 
-def resident(pid):
-    """Of the process and its children, in bytes."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    own = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return own * 1024 + sum(resident(child) for child in children)
+def versions(binaries):
+    ours = json.loads(servers.output([binaries.seedance, "version", "--json"]))
+    peer = machine.field(servers.output([binaries.llama_server, "--version"]), "version")
+    return {"seedance": ours["seedance"], "its llama.cpp": ours["llama_cpp"], "llama-server": peer}
 
 
-def worker_of(server):
-    children = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    for child in children:
-        if b"worker" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"):
-            return int(child)
-    raise RuntimeError("the server has no worker")
+def measure(args, binaries, runs):
+    for model in args.models:
+        run = Run(model, args, binaries)
+        runs.append(run)
+        run.settle()
+        if SEARCH in args.parts:
+            continue
+        for repetition in range(args.repeat):
+            began = time.monotonic()
+            run.repeat(repetition)
+            minutes = (time.monotonic() - began) / 60
+            common.write("engine", args, contents(args, binaries, runs))
+            say(f"{model}: repetition {repetition + 1} of {args.repeat} took {minutes:.1f} min; "
+                f"about {minutes * (args.repeat - repetition - 1):.0f} are left of this model")
 
 
-def fit(binaries, file, args):
-    """What weights and the tokens of all streams are said to take, in bytes."""
-    words = [binaries.seedance, "fit", file, "--json", "--parallel", str(args.parallel),
-             "--ctx-size", str(args.context)]
-    devices = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)["devices"]
-    return sum(device["weights_bytes"] + device["streams_bytes"] for device in devices)
+def print_results(args, binaries, runs):
+    if args.json:
+        print(json.dumps({"machine": args.machine, **contents(args, binaries, runs)}, indent=1))
+        return
+    rows = [row for run in runs for row in run.rows()]
+    which = ", ".join(f"{name} {version}" for name, version in versions(binaries).items())
+    print(f"{machine.sentence(args.machine)}.\n\n{which}; {args.threads} threads each; medians of "
+          f"{args.repeat} [least most]; ours over {args.api}, journal: {args.journal}.\n")
+    for run in runs:
+        for kind in run.of.chosen.kinds:
+            print(f"- llama-server, {run.of.model}, {kind}: `{run.of.chosen.best(kind)}`")
+    print(f"\n{table.markdown(rows)}\n\n{table.summary(rows)}")
 
 
-def memory(args, binaries, model):
-    """Prompts of many lengths, then as many again: what is left when weights and tokens are taken
-    off, and how much the second half added."""
-    file, beyond, grown = run.model_file(model), [], {"seedance": [], "llama-server": []}
-    args.context, args.parallel = 512, args.slots
-    for name, (start, api, extra) in list(subjects("short"))[:2]:
-        with start(binaries, file, args) as server:
-            def load():
-                servers.load(binaries, server, api, 64, args.memory_requests // 2, extra, 200)
-            load()
-            pid = worker_of(server) if name == "seedance" else server.pid
-            before = resident(pid)
-            load()
-            grown[name].append((resident(pid) - before) / 1e6)
-            if name == "seedance":
-                beyond.append((resident(pid) - fit(binaries, file, args)) / 1e6)
-    yield Row(model, f"{args.memory_requests} requests: worker beyond weights and KV (MB)", beyond,
-              {}, f"<= {MEMORY_MAX / 1e6:.0f}")
-    yield Row(model, "of these, grown in the second half (MB)", grown["seedance"], {})
-    yield Row(model, "llama-server, grown in the second half (MB)", grown["llama-server"], {})
-
-
-def rows_of(args, binaries, model, part):
-    if part in LOADS:
-        return throughput(args, binaries, model, part)
-    if part == "memory":
-        return memory(args, binaries, model)
-    return prompt_rows(args, binaries, model, part)
-
-
-def machine():
-    cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
-               if line.startswith("model name"))
-    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{cpu}, {os.cpu_count()} CPUs, {gib:.0f} GiB, Linux {os.uname().release}"
+def flags():
+    parser = common.parser(__doc__)
+    common.add_model_flags(parser, ["15m", "135m", "demo"], 5)
+    parser.add_argument("--parts", type=common.words, default=list(PARTS),
+                        help=f"of {', '.join(PARTS)}; {SEARCH} with others: only settle the peer's "
+                             "settings")
+    parser.add_argument("--streams", type=common.numbers, default=[],
+                        help="only these, for short and long")
+    parser.add_argument("--all-points", action="store_true",
+                        help="also those of short and long that take many minutes")
+    parser.add_argument("--memory-requests", type=int, default=2000)
+    parser.add_argument("--api", choices=["completions", "native"], default="completions",
+                        help="of ours; the peer has only the first (%(default)s)")
+    parser.add_argument("--journal", choices=["none", "file"], default="none",
+                        help="of ours; the peer has none (%(default)s)")
+    parser.add_argument("--search", choices=["once", "again", "never"], default="once",
+                        help="for the peer's best settings; never: what is kept, or its defaults "
+                             "(%(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
+    servers.add_flags(parser)
+    return parser
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    words = lambda text: text.split(",")  # noqa: E731
-    parser.add_argument("--models", type=words, default=["15m", "135m", "models/demo/demo.gguf"],
-                        help="presets of make_model.py or .gguf files")
-    parser.add_argument("--parts", type=words, default=PARTS, help="of " + ", ".join(PARTS))
-    parser.add_argument("--streams", type=lambda text: [int(n) for n in text.split(",")],
-                        default=[1, 8, 32, 64, 128])
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=4, help="requests a stream (3 or more)")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--slots", type=int, default=64, help="streams that a server may batch")
-    parser.add_argument("--requests", type=int, default=64, help="for shared")
-    parser.add_argument("--out", type=lambda text: [int(n) for n in text.split(",")],
-                        default=[8, 64], help="for shared: tokens of each answer")
-    parser.add_argument("--memory-requests", type=int, default=4000)
-    servers.Binaries.add_flags(parser)
-    args = parser.parse_args()
-    unknown = set(args.parts) - set(PARTS)
+    parser = flags()
+    args = common.parse(parser)
+    unknown = set(args.parts) - {*PARTS, SEARCH}
     if unknown:
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
-    args.load_before = os.getloadavg()[0]
-    args.peers = {"llama-server": prompts.PEERS["llama-server"]}
+    if args.parts == [SEARCH]:
+        args.parts = [SEARCH, *PARTS]
     binaries = servers.Binaries(args)
-    rows = [row for model in args.models for part in args.parts
-            for row in rows_of(args, binaries, model, part)]
-    print(f"\n{machine()}; {args.threads} threads; medians of {args.repeat}\n")
-    print("| model | | Seedance | llama-server | ratio | wanted | met |")
-    print("|:--|:--|--:|--:|--:|:--|:--|")
-    for row in rows:
-        print(f"| {' | '.join(row.cells())} |")
-    content = [dataclasses.asdict(row) for row in rows]
-    run.write("engine", args, {"host": machine(), "rows": content})
+    say(machine.sentence(args.machine))
+    runs = []
+    try:
+        measure(args, binaries, runs)
+    except KeyboardInterrupt:
+        say("interrupted")
+    print_results(args, binaries, runs)
     return 0
 
 

@@ -10,12 +10,10 @@ tables and writes build/bench/fanout-*.json. uWebSockets.js is built for a newer
 Debian 12's: tools/setup --bench gets one that only it uses.
 """
 
-import argparse
 import contextlib
 import json
-import os
-import pathlib
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -23,9 +21,11 @@ import tempfile
 import threading
 import time
 
+import common
 import servers
+from common import ROOT
+from machine import resident_kb
 
-ROOT = servers.ROOT
 CLIENT = ROOT / "build/release/bench/seedance_bench_fanout"
 EPOLL = ROOT / "build/release/bench/seedance_bench_epoll"
 NODE = ROOT / ".deps/bin/node"
@@ -88,7 +88,6 @@ SUBJECTS = {
 
 
 def wait_for_port(port, process):
-    import socket
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -104,16 +103,6 @@ def client(port, pid, protocol, connections, args, *flags):
                "--connections", str(connections), "--warmup", str(args.warmup), "--seconds",
                str(args.seconds), "--message", json.dumps(REQUEST), *flags]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-
-def write(name, args, content):
-    out = ROOT / "build/bench"
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name}.json"
-    path.write_text(json.dumps({"load_before": args.load_before, "cores": os.cpu_count(),
-                                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                                **content}, indent=1) + "\n")
-    print(f"\nwritten: {path}")
 
 
 def cost(args):
@@ -132,12 +121,7 @@ def cost(args):
     print("\n| server | CPU s per million frames | against bare epoll |\n|:--|--:|--:|")
     for name, value in medians.items():
         print(f"| {name} | {value:.2f} | {f'{value / bare:.2f}' if bare else '-'} |")
-    write("fanout-cost", args, {"medians": medians, "runs": runs})
-
-
-def resident_kb(pid):
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    common.write("fanout-cost", args, {"medians": medians, "runs": runs})
 
 
 @contextlib.contextmanager
@@ -170,12 +154,11 @@ def many(args):
     print(f"{result['tokens'] / result['tokens_due']:.4f} of the tokens that were due came, "
           f"{result['tokens'] / max(1, result['frames']):.1f} a frame; 99 % were late by at most "
           f"{result['late_ms']['p99']} ms")
-    write("fanout-many", args, result)
+    common.write("fanout-many", args, result)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.parser(__doc__)
     parser.add_argument("command", nargs="?", default="cost", choices=["cost", "many"])
     parser.add_argument("--subjects", type=lambda text: text.split(";"), default=list(SUBJECTS),
                         help="with semicolons: of " + "; ".join(SUBJECTS))
@@ -185,8 +168,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--flags", type=lambda text: text.split(), default=[],
                         help="more flags of `seedance serve`, for many")
-    args = parser.parse_args()
-    args.load_before = os.getloadavg()[0]
+    args = common.parse(parser)
     {"cost": cost, "many": many}[args.command](args)
 
 

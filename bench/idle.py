@@ -1,23 +1,17 @@
 """Resident memory that idle WebSocket connections cost a server process."""
 
-import pathlib
 import resource
 import socket
 import ssl
 import time
+
+from machine import resident_kb
 
 HANDSHAKE = (
     "GET /ws/inference HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
     "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: seedance.v2+json\r\n\r\n"
 )
-
-
-def resident_kb(pid):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    raise RuntimeError(f"process {pid} has no VmRSS")
 
 
 def open_socket(port, tls):

@@ -111,9 +111,15 @@ def row_bytes(kind: str, columns: int) -> int:
     return {"f32": 4 * columns, "f16": 2 * columns, "q8_0": columns // 32 * 34}[kind]
 
 
-def tensors(shape: Shape, kind: str) -> list[tuple[str, str, tuple[int, ...], float]]:
+Table = list[tuple[str, str, tuple[int, ...], float]]
+
+
+def tensors(shape: Shape, kind: str, say: float = 1) -> Table:
     """(name, type, dimensions with the row first, deviation). Those of one dimension, and of a
-    negative deviation, are that number throughout."""
+    negative deviation, are that number throughout.
+
+    `say` scales what the layers add to a token's embedding.
+    """
     dim, kv, unit = shape.dim, shape.kv_heads * HEAD, 1 / math.sqrt(shape.dim)
     embedding = 0.02
     gain = LOGIT_SPREAD / (embedding * math.sqrt(dim))
@@ -139,11 +145,11 @@ def tensors(shape: Shape, kind: str) -> list[tuple[str, str, tuple[int, ...], fl
             (f"blk.{i}.attn_q.weight", kind, (dim, dim), unit),
             (f"blk.{i}.attn_k.weight", kind, (dim, kv), unit),
             (f"blk.{i}.attn_v.weight", kind, (dim, kv), unit),
-            (f"blk.{i}.attn_output.weight", kind, (dim, dim), unit),
+            (f"blk.{i}.attn_output.weight", kind, (dim, dim), say * unit),
             (f"blk.{i}.ffn_norm.weight", "f32", (dim,), 1.0),
             (f"blk.{i}.ffn_gate.weight", kind, (dim, shape.ffn), unit),
             (f"blk.{i}.ffn_up.weight", kind, (dim, shape.ffn), unit),
-            (f"blk.{i}.ffn_down.weight", kind, (shape.ffn, dim), 1 / math.sqrt(shape.ffn)),
+            (f"blk.{i}.ffn_down.weight", kind, (shape.ffn, dim), say / math.sqrt(shape.ffn)),
         ]
     return out + [("output_norm.weight", "f32", (dim,), gain)]
 
@@ -216,10 +222,11 @@ def write_head(file: BinaryIO, table: list, entries: list[bytes]) -> None:
         offset += -offset % ALIGNMENT
 
 
-def write_model(file: BinaryIO, preset: str, kind: str, seed: int) -> int:
+def write_model(file: BinaryIO, preset: str, shape: Shape, kind: str, seed: int,
+                echo: bool) -> int:
     """Writes the whole file and returns the number of parameters."""
-    shape = PRESETS[preset]
-    table, entries = tensors(shape, kind), metadata(preset, shape, kind)
+    table = tensors(shape, kind, 1e-4 if echo else 1)
+    entries = metadata(preset, shape, kind)
     write_head(file, table, entries)
     for name, of, dims, deviation in table:
         pad(file)
@@ -265,6 +272,11 @@ def main() -> int:
     parser.add_argument("--type", choices=TENSOR_TYPE, default="q8_0")
     parser.add_argument("--lora", type=int, metavar="RANK",
                         help="make an adapter for such a model instead, in f32")
+    parser.add_argument("--vocab", type=int, metavar="TOKENS",
+                        help="another size of vocabulary: a draft has that of its model")
+    parser.add_argument("--echo", action="store_true",
+                        help="the layers change nothing: the best token is always the last one "
+                             "again, and any two such models agree")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
@@ -278,7 +290,10 @@ def main() -> int:
             args.type = "f32"
             count = write_adapter(file, args.preset, args.lora, args.seed)
         else:
-            count = write_model(file, args.preset, args.type, args.seed)
+            shape = PRESETS[args.preset]
+            if args.vocab:
+                shape = shape._replace(vocab=args.vocab)
+            count = write_model(file, args.preset, shape, args.type, args.seed, args.echo)
         size = file.tell()
     os.replace(partial, args.out)
     print(f"{args.out}: {count / 1e6:.1f}M parameters, {args.type}, {size / 1e6:.1f} MB, "

@@ -1,51 +1,43 @@
-#!/usr/bin/env python3
-"""Measures how long a request waits for its first token among others that nobody waits for: beside
---crowd answers of the priority "batch" that are always under way or queued, the same short request
-comes again and again with each priority.
+"""How long a request waits for its first token among others that nobody waits for: beside answers
+of the priority "batch", of which 200 are always queued, the same short request comes again and
+again with each priority."""
 
-Prints a table, in milliseconds and in steps (the crowd's median time between two tokens), and
-writes build/bench/priorities.json.
-"""
-
-import argparse
 import json
-import os
 import random
 import statistics
 import subprocess
-import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
-import prompts
-import run
-import servers
+from servers import GREEDY, IDS, bench_command, bench_result, first_token_ms, metric
+from subjects import OURS
+from table import Row, figure
 
 PRIORITIES = ("realtime", "interactive", "batch")
+QUEUED = 200
+PROMPT = 32
+TOKENS = 32  # Of each answer of the crowd.
+CONTEXT = 256
+ROUNDS = 3  # Requests of the crowd for each of its places.
+PROBES_MAX = 20  # Of each priority.
+STEPS_MAX = 2
 # The crowd is on one connection, and a probe of its own class is to come to its end.
 FLAGS = ("--max-streams-per-connection", "1024", "--queue-timeout-ms", "3600000")
 
 
 class Crowd:
-    """Keeps that many answers under way until it is closed."""
+    """Keeps that many answers under way, until all of its requests were sent."""
 
-    def __init__(self, binaries, server, args):
-        self.process = subprocess.Popen(
-            [binaries.seedance, "bench", "--json", "--quiet", "--url", server.url, "--connections",
-             "1", "--concurrency", str(args.crowd), "--duration", f"{args.duration}s", "--warmup",
-             "2s", "--prompt-tokens", "64", "--prompt-ids", "{}:{}".format(*prompts.IDS),
-             "--max-tokens", str(args.tokens), "--extra",
-             json.dumps({**prompts.GREEDY, "priority": "batch"})], stdout=subprocess.PIPE)
+    def __init__(self, subject, server, streams):
+        flags = ("--connections", 1, "--concurrency", streams, "--requests", ROUNDS * streams,
+                 "--warmup", streams // 2, "--prompt-tokens", PROMPT, "--max-tokens", TOKENS)
+        command = bench_command(subject.binaries, server, "native", {"priority": "batch"}, flags)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
 
     def going(self):
         return self.process.poll() is None
 
     def result(self):
-        return json.loads(self.process.communicate()[0])
-
-
-def metric(server, name):
-    lines = server.get("/metrics").decode().splitlines()
-    return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+        return bench_result(self.process.communicate()[0])
 
 
 def is_queue(server):
@@ -53,82 +45,72 @@ def is_queue(server):
     return metric(server, 'seedance_queue_depth{priority="batch"}') > 1
 
 
-def probe(server, priority, args, draw):
-    prompt = [draw.randint(*prompts.IDS) for _ in range(args.prompt)]
-    return prompts.first_token_ms(server, prompt, {"priority": priority})
+def probe(server, priority, draw):
+    return first_token_ms(server, [draw.randint(*IDS) for _ in range(PROMPT)],
+                          {"priority": priority})
 
 
-def measure(binaries, model, args):
-    draw = random.Random(args.seed)
+def beside_crowd(subject, server, streams, seed):
+    """Milliseconds to the first token of each probe, and what became of the crowd."""
     times = {priority: [] for priority in PRIORITIES}
-    with servers.seedance(binaries, run.model_file(model), args, FLAGS) as server:
-        alone = [probe(server, "realtime", args, draw) for _ in range(9)][1:]
-        crowd = Crowd(binaries, server, args)
-        while not is_queue(server):
-            if not crowd.going():
-                raise RuntimeError("nobody had to wait: ask for a larger --crowd")
+    crowd = Crowd(subject, server, streams)
+    while not is_queue(server):
+        if not crowd.going():
+            raise RuntimeError("nobody had to wait: the crowd is too small")
 
-        def keep_probing(priority):
-            while is_queue(server) and len(times[priority]) < args.probes:
-                times[priority].append(probe(server, priority, args, own[priority]))
+    def keep_probing(priority):
+        draw = random.Random(f"{seed} {priority}")
+        while is_queue(server) and len(times[priority]) < PROBES_MAX:
+            times[priority].append(probe(server, priority, draw))
 
-        own = {priority: random.Random(f"{args.seed} {priority}") for priority in PRIORITIES}
-        probes = [threading.Thread(target=keep_probing, args=(p,)) for p in PRIORITIES]
-        for thread in probes:
-            thread.start()
+    with ThreadPoolExecutor(len(PRIORITIES)) as pool:
+        probes = [pool.submit(keep_probing, priority) for priority in PRIORITIES]
         result = crowd.result()
-        for thread in probes:
-            thread.join()
+        for each in probes:
+            each.result()
+    return times, result
+
+
+def measure(of):
+    streams = of.args.parallel + QUEUED
+    seed = len(of.of("alone", OURS, "priorities"))
+    subject = of.ours(of.args.parallel, CONTEXT, flags=FLAGS)
+    with subject.running("priorities") as server:
+        draw = random.Random(seed)
+        alone = statistics.median([probe(server, "realtime", draw) for _ in range(9)][1:])
+        times, crowd = beside_crowd(subject, server, streams, seed)
         parked = metric(server, "seedance_sequences_parked_total")
-    if result["errors"]:
-        raise RuntimeError(f"{result['error_messages']}")
-    if not result["itl_ms"]:
-        raise RuntimeError("no answer of the crowd was measured: give it a longer --duration")
-    return {"step_ms": result["itl_ms"]["p50"], "crowd_answers": result["requests"],
-            "parked": parked, "ttft_ms": {"alone": alone, **times}}
+    step = crowd["itl_ms"]["p50"]
+    subject.add("priorities", alone=alone, step=step, parked=parked,
+                waited=crowd["queue_ms"]["max"] / 1000,
+                ended=crowd["requests"]["succeeded"] + crowd["warmup"]["succeeded"])
+    for priority, each in times.items():
+        if each:
+            middle = statistics.median(each)
+            subject.add(("priorities", priority), probes=len(each), ttft=middle, longest=max(each),
+                        steps=(middle - alone) / step, steps_max=(max(each) - alone) / step)
 
 
-def print_table(model, numbers, args):
-    step = numbers["step_ms"]
-    print(f"\n{model}: TTFT of {args.prompt} tokens beside {args.crowd} batch answers, "
-          f"{args.parallel} at a time; a step is {step:.1f} ms; {numbers['parked']:.0f} parked\n")
-    print("| | probes | median (ms) | p90 (ms) | longest (ms) | median (steps) | longest (steps) |")
-    print("|:--|--:|--:|--:|--:|--:|--:|")
-    for name, times in numbers["ttft_ms"].items():
-        if not times:
-            print(f"| {name} | 0 | | | | | |")
-            continue
-        times = sorted(times)
-        middle = statistics.median(times)
-        late = times[int(0.9 * (len(times) - 1))]
-        print(f"| {name} | {len(times)} | {middle:.1f} | {late:.1f} | {times[-1]:.1f} | "
-              f"{middle / step:.1f} | {times[-1] / step:.1f} |")
+def rows(of):
+    def values(name, priority=None):
+        return of.of(name, OURS, ("priorities", priority) if priority else "priorities")
 
+    def row(what, ours, wanted="", beside=""):
+        return Row("4", of.model, f"{QUEUED} queued batch answers: {what}", ours, [], wanted,
+                   beside, of.others("priorities"))
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=lambda text: text.split(","), default=["15m"],
-                        help="presets of make_model.py or .gguf files")
-    parser.add_argument("--crowd", type=int, default=200, help="batch answers at the same time")
-    parser.add_argument("--tokens", type=int, default=128, help="of each of these")
-    parser.add_argument("--prompt", type=int, default=32, help="tokens of the probe's prompt")
-    parser.add_argument("--probes", type=int, default=100, help="of each priority, at most")
-    parser.add_argument("--duration", type=int, default=60, help="seconds")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--parallel", type=int, default=64, help="streams that the server batches")
-    parser.add_argument("--context", type=int, default=512)
-    parser.add_argument("--seed", type=int, default=1)
-    servers.Binaries.add_flags(parser)
-    args = parser.parse_args()
-    args.load_before = os.getloadavg()[0]
-    binaries = servers.Binaries(args)
-    content = {}
-    for model in args.models:
-        content[model] = measure(binaries, model, args)
-        print_table(model, content[model], args)
-    run.write("priorities", args, content)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    probes = sum(values("probes", "realtime"))
+    yield row("steps to a realtime request's first token beyond its prefill, median",
+              values("steps", "realtime"), f"<= {STEPS_MAX}",
+              f"TTFT {figure(values('ttft', 'realtime'))} ms, alone {figure(values('alone'))}; a "
+              f"step takes {figure(values('step'))}; {probes:.0f} probes")
+    yield row("the longest of these (steps)", values("steps_max", "realtime"), "",
+              f"TTFT {figure(values('longest', 'realtime'))} ms; "
+              f"{figure(values('parked'))} answers paused for them")
+    for priority in PRIORITIES[1:]:
+        yield row(f"TTFT of a request as short with priority {priority} (ms)",
+                  values("ttft", priority), "", f"longest {figure(values('longest', priority))} ms")
+    streams = of.args.parallel + QUEUED
+    yield row("how many of them ended", values("ended"), f">= {ROUNDS * streams}",
+              f"the longest wait of one {figure(values('waited'))} s; for proof with seeds: "
+              "src/sched/batch_planner_priority_test.cc, src/core/priorities_test.cc")

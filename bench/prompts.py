@@ -1,171 +1,133 @@
-#!/usr/bin/env python3
-"""Measures what a prompt costs when much of it is known, or when others wait for it, beside
-llama.cpp's own server on the same model in the same run.
+"""What a prompt costs when much of it is known, or when others wait for it.
 
-  prompts.py shared     64 requests at once that begin with the same 512 tokens, 16 own ones each
-  prompts.py turn       a conversation of 2,000 tokens goes on: time to the first token, both times
-  prompts.py crowd      a prompt of 2,000 tokens enters while 32 answers are on their way
-
-Prints tables and writes build/bench/prompts-*.json.
+  shared      64 requests at once that begin with the same 512 tokens, 16 own ones each
+  turn        a conversation of 2,000 tokens goes on: time to the first token, both times
+  entering    a prompt of 2,000 tokens enters while 32 answers are on their way
 """
 
-import argparse
-import functools
-import json
-import os
 import random
-import statistics
-import subprocess
-import sys
-import threading
 import time
-import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
-import run
-import servers
+from peer_settings import SLOTS, UNIFIED
+from servers import IDS, first_token_ms
+from subjects import OURS, PEER
+from table import Row, figure
 
-GREEDY = {"temperature": 0, "ignore_eos": True}
-OURS = (servers.seedance, "native", {})
-SSE = (servers.seedance, "completions", {})
-# It keeps and compares prompts by itself; a bare top_k is the least it can sample with.
-PEER = {"top_k": 1}
-PEERS = {
-    "llama-server": (servers.llama_server, "completions", PEER),
-    "llama-server/unified": (
-        functools.partial(servers.llama_server, flags=("--kv-unified",)), "completions", PEER),
-}
-IDS = (300, 4095)
+SHARED_REQUESTS, SHARED_TOKENS, OWN_TOKENS = 64, 512, 16
+SHARED_CONTEXT = SHARED_TOKENS + OWN_TOKENS + 64 + 48
+SHARED_OUT = (8, 64)
+CONVERSATION, MORE = 2000, 20
+# llama-server takes no more than the models are made for.
+LONG_CONTEXT = 2048
+RUNNING = 32
 
 
-def bench(binaries, server, api, extra, *flags):
-    command = [binaries.seedance, "bench", "--json", "--quiet", "--url", server.url, "--api", api,
-               "--model", server.model(), "--prompt-ids", f"{IDS[0]}:{IDS[1]}", "--extra",
-               json.dumps({**GREEDY, **extra}), *(str(flag) for flag in flags)]
-    if api == "completions":
-        command.append("--no-keep-alive")
-    result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    if result["errors"]:
-        raise RuntimeError(f"{result['error_messages']}")
-    return result
+def ask_shared(subject, out, *what):
+    with subject.running(*what) as server:
+        return subject.bench(server, "--concurrency", SHARED_REQUESTS, "--requests",
+                             SHARED_REQUESTS, "--prefix-tokens", SHARED_TOKENS, "--prompt-tokens",
+                             OWN_TOKENS, "--max-tokens", out)
 
 
-def shared(args, binaries, subject, model):
-    """Everything new for each number of tokens out, as no server may know the prefix before."""
-    start, api, extra = subject
-    numbers = {}
-    for out in args.out:
-        with start(binaries, model, args) as server:
-            result = bench(binaries, server, api, extra, "--concurrency", args.requests,
-                           "--requests", args.requests, "--prefix-tokens", 512, "--prompt-tokens",
-                           16, "--max-tokens", out)
-        numbers[f"total, {out} out (s)"] = result["e2e_ms"]["max"] / 1000
-        numbers[f"TTFT p50, {out} out (ms)"] = result["ttft_ms"]["p50"]
-    return numbers
+def shared_kind(out):
+    return f"shared, {out} out"
 
 
-def first_token_ms(server, prompt, extra):
-    body = {"model": server.model(), "prompt": prompt, "max_tokens": 8, "stream": True, **GREEDY,
-            **extra}
-    request = urllib.request.Request(server.url + "/v1/completions", json.dumps(body).encode(),
-                                     {"Content-Type": "application/json"})
-    begin = time.monotonic()
-    with urllib.request.urlopen(request) as reply:
-        first = next(line for line in reply if line.startswith(b"data: {"))
-        took = 1000 * (time.monotonic() - begin)
-        reply.read()
-    assert b'"error"' not in first, first
-    return took
+def settle_shared(of):
+    """With few slots, most requests find the prefix in theirs; with many, more run at once."""
+    for out in SHARED_OUT:
+        def score(settings):
+            subject = of.peer(SHARED_REQUESTS, SHARED_CONTEXT, settings)
+            return 1e6 / ask_shared(subject, out, "search")["e2e_ms"]["max"]
+
+        of.chosen.search(shared_kind(out), of.chosen.best(""), [SLOTS, UNIFIED], score)
 
 
-def turn(args, binaries, subject, model):
+def measure_shared(of):
+    """A new server each time: none may know the prefix."""
+    for out in SHARED_OUT:
+        for subject in of.pair(shared_kind(out), SHARED_REQUESTS, SHARED_CONTEXT):
+            result = ask_shared(subject, out, "shared", out)
+            subject.add("shared", out, total=result["e2e_ms"]["max"] / 1000,
+                        ttft=result["ttft_ms"]["p50"])
+
+
+def rows_shared(of):
+    for out in SHARED_OUT:
+        total = "<= 0.35" if out == 8 else "<= 0.6" if of.model == "135m" else "<= 0.75"
+        name = (f"{SHARED_REQUESTS} requests, {SHARED_TOKENS} tokens in common, {OWN_TOKENS} own, "
+                f"{out} out")
+        for figure_name, what, wanted in (("total", "all of it (s)", total),
+                                          ("ttft", "TTFT p50 (ms)", "<= 0.2")):
+            yield Row("2", of.model, f"{name}: {what}", of.of(figure_name, OURS, "shared", out),
+                      of.of(figure_name, PEER, "shared", out), wanted, "",
+                      of.others("shared", out))
+
+
+def measure_turn(of):
     """The second prompt has the first one and 20 tokens more. An answer in between would be in
-    memory like the prompt. (llama-server takes no more than the 2,048 a model is made for.)"""
-    start, _, extra = subject
-    draw = random.Random(args.seed)
-    with start(binaries, model, args) as server:
-        first_token_ms(server, [draw.randint(*IDS) for _ in range(32)], extra)  # Warm.
-        prompt = [draw.randint(*IDS) for _ in range(2000)]
-        first = first_token_ms(server, prompt, extra)
-        second = first_token_ms(server, prompt + [draw.randint(*IDS) for _ in range(20)], extra)
-    return {"first (ms)": first, "second (ms)": second, "second to first": second / first}
+    memory like the prompt."""
+    draw = random.Random(len(of.of("first", OURS, "turn")))
+    warm, prompt, more = ([draw.randint(*IDS) for _ in range(count)]
+                          for count in (32, CONVERSATION, MORE))
+    for subject in of.pair("turn", 1, LONG_CONTEXT):
+        with subject.running("turn") as server:
+            first_token_ms(server, warm, subject.extra)
+            first = first_token_ms(server, prompt, subject.extra)
+            second = first_token_ms(server, prompt + more, subject.extra)
+        subject.add("turn", first=first, second=second, share=second / first)
 
 
-def crowd(args, binaries, subject, model):
-    start, api, extra = subject
-    answers = ("--concurrency", 32, "--requests", 32, "--prompt-tokens", 32, "--max-tokens", 512)
-    with start(binaries, model, args) as server:
-        alone = bench(binaries, server, api, extra, *answers, "--seed", 1)
-        prompts = []
+def rows_turn(of):
+    def beside(who):
+        return f"{figure(of.of('second', who, 'turn'))} of {figure(of.of('first', who, 'turn'))} ms"
 
-        def enter():
-            time.sleep(0.4 * alone["elapsed_s"])
-            prompts.append(bench(binaries, server, api, extra, "--concurrency", 1, "--requests", 1,
-                                 "--prompt-tokens", 2000, "--max-tokens", 8, "--seed", 3))
-
-        other = threading.Thread(target=enter)
-        other.start()
-        mixed = bench(binaries, server, api, extra, *answers, "--seed", 2)
-        other.join()
-    return {"inter-token p99 alone (ms)": alone["itl_ms"]["p99"],
-            "with the prompt (ms)": mixed["itl_ms"]["p99"],
-            "p99, with to alone": mixed["itl_ms"]["p99"] / alone["itl_ms"]["p99"],
-            "longest with it (ms)": mixed["itl_ms"]["max"],
-            "the prompt's TTFT (ms)": prompts[0]["ttft_ms"]["p50"]}
+    yield Row("2", of.model, f"{CONVERSATION} tokens go on: the second turn's TTFT to the first's",
+              of.of("share", OURS, "turn"), [], "<= 0.1",
+              f"{beside(OURS)}; peer {beside(PEER)}, {figure(of.of('share', PEER, 'turn'))}",
+              of.others("turn"))
 
 
-COMMANDS = {"shared": (shared, OURS, 1024), "turn": (turn, SSE, 2560), "crowd": (crowd, OURS, 2560)}
+def enter(of, subject, server):
+    """The answers alone, and again while the prompt enters. Those of a slow model are short, but
+    last long enough."""
+    answers = ("--concurrency", RUNNING, "--requests", RUNNING, "--prompt-tokens", 32,
+               "--max-tokens", 512 if of.small else 256)
+    alone = subject.bench(server, *answers, "--seed", 1)
+
+    def later():
+        time.sleep((0.4 if of.small else 0.25) * alone["elapsed_s"])
+        return subject.bench(server, "--concurrency", 1, "--requests", 1, "--prompt-tokens",
+                             CONVERSATION, "--max-tokens", 8, "--seed", 3)
+
+    with ThreadPoolExecutor() as pool:
+        entered = pool.submit(later)
+        mixed = subject.bench(server, *answers, "--seed", 2)
+        return alone["itl_ms"], mixed["itl_ms"], entered.result()["ttft_ms"]["p50"]
 
 
-def measure(args, binaries, model):
-    what, ours, context = COMMANDS[args.command]
-    args.context = context
-    file, samples = run.model_file(model), {}
-    for repetition in range(args.repeat):
-        for name, subject in {"seedance": ours, **args.peers}.items():
-            args.seed = repetition
-            numbers = what(args, binaries, subject, file)
-            print(f"  {model} {name:22}", {key: round(n, 2) for key, n in numbers.items()},
-                  flush=True)
-            for key, number in numbers.items():
-                samples.setdefault(key, {}).setdefault(name, []).append(number)
-    return samples
+def measure_entering(of):
+    for subject in of.pair("entering", RUNNING + 1, LONG_CONTEXT):
+        with subject.running("entering") as server:
+            alone, mixed, ttft = enter(of, subject, server)
+        subject.add("entering", alone=alone["p99"], mixed=mixed["p99"],
+                    growth=mixed["p99"] / alone["p99"], longest=mixed["max"], ttft=ttft)
 
 
-def print_table(model, samples, names):
-    print(f"\n{model}: medians; the ratio is to the peer that is best\n")
-    print(f"| | {' | '.join(names)} | ratio |")
-    print(f"|:--|{'--:|' * len(names)}--:|")
-    for key, by_name in samples.items():
-        middle = [statistics.median(by_name[name]) for name in names]
-        ratio = f"{middle[0] / min(middle[1:]):.2f}" if middle[1:] else "-"
-        print(f"| {key} | {' | '.join(f'{n:.4g}' for n in middle)} | {ratio} |")
+def rows_entering(of):
+    def values(name, who):
+        return of.of(name, who, "entering")
 
+    def beside(who):
+        return f"{figure(values('mixed', who))} of {figure(values('alone', who))} ms"
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=COMMANDS)
-    parser.add_argument("--models", type=lambda text: text.split(","), default=["15m", "135m"],
-                        help="presets of make_model.py or .gguf files")
-    parser.add_argument("--peers", type=lambda text: {name: PEERS[name] for name in
-                                                      text.split(",") if name},
-                        default=PEERS, help="of " + ", ".join(PEERS))
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--parallel", type=int, default=64, help="streams that a server may batch")
-    parser.add_argument("--requests", type=int, default=64, help="for shared")
-    parser.add_argument("--out", type=lambda text: [int(n) for n in text.split(",")],
-                        default=[8, 64], help="for shared: tokens of each answer")
-    servers.Binaries.add_flags(parser)
-    args = parser.parse_args()
-    args.load_before = os.getloadavg()[0]
-    binaries = servers.Binaries(args)
-    content = {}
-    for model in args.models:
-        content[model] = measure(args, binaries, model)
-        print_table(model, content[model], ["seedance", *args.peers])
-    run.write(f"prompts-{args.command}", args, content)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    others = of.others("entering")
+    name = f"{RUNNING} answers, and a prompt of {CONVERSATION} enters"
+    yield Row("3", of.model, f"{name}: inter-token p99 to that without", values("growth", OURS),
+              [], "<= 1.5",
+              f"{beside(OURS)}; peer {beside(PEER)}, {figure(values('growth', PEER))}", others)
+    yield Row("3", of.model, f"{name}: the longest gap (ms)", values("longest", OURS),
+              values("longest", PEER), "", "", others)
+    yield Row("3", of.model, f"{name}: its own TTFT (ms)", values("ttft", OURS),
+              values("ttft", PEER), "<= 1.0", "", others)

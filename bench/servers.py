@@ -1,28 +1,34 @@
-"""Starts and stops the processes that are measured, and runs the load against them."""
+"""Starts and stops the processes that are measured, and puts load on them."""
 
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import socket
 import ssl
 import subprocess
 import tempfile
 import time
+import typing
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import machine
+from common import ROOT, say
+
 READY_SECONDS_MAX = 120
+# Token ids that every model has, and that are text in all of them.
+IDS = (300, 3000)
+GREEDY = {"temperature": 0, "ignore_eos": True}
+KV_OF_EACH = ("--no-kv-unified",)
 
 
 class Binaries:
-    """Where the programs are; flags of run.py override."""
+    """Where the programs are; flags override."""
 
     DEFAULTS = {
         "seedance": "build/release/seedance",
-        "journal": "build/release/bench/seedance_bench_journal",
+        "journal_bench": "build/release/bench/seedance_bench_journal",
         "llama_server": ".deps/llama-build-bench/bin/llama-server",
         "batched_bench": ".deps/llama-build-bench/bin/llama-batched-bench",
     }
@@ -36,6 +42,21 @@ class Binaries:
         for name, path in cls.DEFAULTS.items():
             flag = "--" + name.replace("_", "-")
             parser.add_argument(flag, metavar="PATH", help=f"default {path}")
+
+
+class Shape(typing.NamedTuple):
+    """How large a server is. Flags with the same names do as well."""
+
+    threads: int
+    parallel: int  # Streams that it batches at most.
+    context: int  # Tokens for each of them.
+
+
+def add_flags(parser):
+    """For what starts servers."""
+    parser.add_argument("--parallel", type=int, default=64,
+                        help="streams that a server may batch (%(default)s)")
+    Binaries.add_flags(parser)
 
 
 class Server:
@@ -65,6 +86,12 @@ class Server:
         raise RuntimeError(f"{self.url}{path} did not become ready")
 
 
+def output(command):
+    """All that it prints."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True).stdout
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -81,7 +108,7 @@ def running(command, port, ready_path, scheme="http"):
             yield server
         except Exception:
             log.seek(max(0, os.fstat(log.fileno()).st_size - 2000))
-            print(f"$ {' '.join(command)}\n{log.read().decode(errors='replace')}")
+            say(f"$ {' '.join(command)}\n{log.read().decode(errors='replace')}")
             raise
         finally:
             process.send_signal(signal.SIGTERM)
@@ -102,59 +129,93 @@ def certificate(directory):
 
 
 @contextlib.contextmanager
-def seedance(binaries, model, args, flags=(), tls=False):
+def seedance(binaries, model, shape, flags=(), tls=False):
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
         command = [binaries.seedance, "serve", "--model", model, "--port", str(port),
-                   "--no-supervisor", "--data-dir", data, "--threads", str(args.threads),
-                   "--parallel", str(args.parallel), "--ctx-size", str(args.context), *flags,
+                   "--no-supervisor", "--data-dir", data, "--threads", str(shape.threads),
+                   "--parallel", str(shape.parallel), "--ctx-size", str(shape.context), *flags,
                    *(certificate(data) if tls else ())]
         with running(command, port, "/readyz", "https" if tls else "http") as server:
             yield server
 
 
 @contextlib.contextmanager
-def llama_server(binaries, model, args, flags=("--no-kv-unified",)):
-    """The peer at its best: no page, no request log, no host cache of finished prompts."""
+def llama_server(binaries, model, shape, flags=KV_OF_EACH):
+    """The peer: no page, no request log, no host cache of finished prompts."""
     port = free_port()
     command = [binaries.llama_server, "-m", model, "--host", "127.0.0.1", "--port", str(port),
-               "-t", str(args.threads), "-np", str(args.parallel),
-               "-c", str(args.parallel * args.context),
+               "-t", str(shape.threads), "-np", str(shape.parallel),
+               "-c", str(shape.parallel * shape.context),
                "--no-ui", "--cache-ram", "0", "--log-disable", *flags]
     with running(command, port, "/health") as server:
         yield server
 
 
-def load(binaries, server, api, streams, requests, extra=None, prompt_tokens=32):
-    """A closed loop of distinct prompts, greedy, all answers of one length. The first round warms
-    up. HTTP connections carry one request each: llama-server has a thread for every open one."""
+def worker_of(server):
+    for child in machine.children(server.pid):
+        with open(f"/proc/{child}/cmdline", "rb") as line:
+            if b"worker" in line.read().split(b"\0"):
+                return child
+    raise RuntimeError("the server has no worker")
+
+
+def metric(server, name):
+    """The sum of all samples whose name begins so."""
+    lines = server.get("/metrics").decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+def bench_command(binaries, server, api, extra, flags):
+    """Distinct prompts, answers of one length, greedy unless `extra` says otherwise. Over HTTP each
+    request has a connection of its own: llama-server has a thread for every open one."""
     command = [binaries.seedance, "bench", "--json", "--quiet", "--url", server.url, "--api", api,
-               "--model", server.model(), "--concurrency", str(streams),
-               "--requests", str(requests), "--warmup", str(streams), "--prompt-tokens",
-               str(prompt_tokens), "--prompt-ids", "300:4095", "--max-tokens", "64", "--extra",
-               json.dumps({"temperature": 0, "ignore_eos": True, **(extra or {})})]
-    if api == "completions":
-        command.append("--no-keep-alive")
-    result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+               "--model", server.model(), "--prompt-ids", f"{IDS[0]}:{IDS[1]}", "--extra",
+               json.dumps({**GREEDY, **extra}), *(str(flag) for flag in flags)]
+    return command + ["--no-keep-alive"] * (api == "completions")
+
+
+def bench_result(text):
+    result = json.loads(text)
     if result["errors"]:
-        print(f"  errors: {result['error_messages']}")
+        raise RuntimeError(f"requests failed: {result['error_messages']}")
     return result
 
 
-def batched_bench(binaries, model, args, streams):
-    """Output tokens/s of llama.cpp with no server around it: for each number of streams a list."""
-    command = [binaries.batched_bench, "-m", model, "-t", str(args.threads), "-npp", "32",
-               "-ntg", "64", "-npl", ",".join(str(n) for n in streams for _ in range(3)),
-               "-c", str(max(streams) * args.context), "--no-kv-unified",
-               "--output-format", "jsonl"]
+def bench(binaries, server, api, extra, *flags):
+    command = bench_command(binaries, server, api, extra, flags)
+    return bench_result(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def first_token_ms(server, prompt, extra):
+    """Of one short answer, over SSE."""
+    body = {"model": server.model(), "prompt": prompt, "max_tokens": 8, "stream": True, **GREEDY,
+            **extra}
+    request = urllib.request.Request(server.url + "/v1/completions", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    began = time.monotonic()
+    with urllib.request.urlopen(request) as reply:
+        first = next(line for line in reply if line.startswith(b"data: {"))
+        took = 1000 * (time.monotonic() - began)
+        reply.read()
+    if b'"error"' in first:
+        raise RuntimeError(first.decode())
+    return took
+
+
+def batched_bench(binaries, model, threads, streams, prompt_tokens, tokens, flags=KV_OF_EACH):
+    """What llama.cpp does with no server around it: an object for each number of streams."""
+    command = [binaries.batched_bench, "-m", model, "-t", str(threads),
+               "-npp", str(prompt_tokens), "-ntg", str(tokens), "-npl", ",".join(map(str, streams)),
+               "-c", str(max(streams) * (prompt_tokens + tokens)), "--output-format", "jsonl",
+               *flags]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    rows = [json.loads(line) for line in lines if line.startswith("{")]
-    return {n: [n * row["tg"] / row["t"] for row in rows if row["pl"] == n] for n in streams}
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def journal(binaries, *words):
     """What seedance_bench_journal prints."""
-    command = [binaries.journal, *(str(word) for word in words)]
+    command = [binaries.journal_bench, *(str(word) for word in words)]
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 

@@ -2,7 +2,7 @@
 //
 //   worker_bench MODEL [--threads N] [--batch N] [--rounds N] [--vary]
 //                [--temperature X] [--top-k N] [--top-p X] [--draft N] [--words N]
-//                [--output N] [--grammar GBNF] [--cpu] [SEQUENCES...]
+//                [--draft-model PATH] [--output N] [--grammar GBNF] [--cpu] [SEQUENCES...]
 //
 // Starts a worker, gives it so many jobs (greedy by default) of 32 prompt tokens and 64 output
 // tokens at once, and divides the output tokens by the time until the last one.
@@ -10,7 +10,8 @@
 // follows each that ends, until four times as many have run. The best round counts. With
 // --words no others than so many are said, prompts included: one makes a text that says itself
 // again. With --draft a second worker guesses so many tokens ahead and has each round after the
-// first; the ratio is the median of the rounds' ratios. With --cpu the worker's processor time
+// first; the ratio is the median of the rounds' ratios. It guesses from what repeats, or with
+// --draft-model by that model alone. With --cpu the worker's processor time
 // counts instead of the clock's: for one thread on a machine that does other things, too.
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -45,6 +46,7 @@ struct Arguments {
   bool vary = false;
   bool cpu = false;
   std::uint32_t draft = 0;
+  std::string draft_model;
   std::uint32_t words = 0;  // 0 = all.
   std::uint32_t output = 64;
   engine::Sampling sampling = {.temperature = 0, .ignore_eos = true};
@@ -71,6 +73,8 @@ Arguments parse(std::span<char*> words) {
       result.cpu = true;
     } else if (word == "--draft") {
       result.draft = static_cast<std::uint32_t>(number());
+    } else if (word == "--draft-model") {
+      result.draft_model = value();
     } else if (word == "--words") {
       result.words = static_cast<std::uint32_t>(number());
     } else if (word == "--output") {
@@ -207,6 +211,8 @@ class Worker {
       close(ends[0]);
       auto options = arguments.worker;
       options.draft_tokens_max = draft;
+      if (draft > 0) options.draft_model = arguments.draft_model;
+      options.draft_ngrams = options.draft_model.empty();
       _exit(seedance::llama::run_worker(ends[1], options));
     }
     close(ends[1]);

@@ -33,7 +33,7 @@ add_library(seedance_llama_cpp INTERFACE)
 add_library(seedance::llama_cpp ALIAS seedance_llama_cpp)
 target_include_directories(seedance_llama_cpp SYSTEM INTERFACE
   ${llama_source}/include ${llama_source}/ggml/include ${llama_source}/common
-  ${llama_source}/vendor)
+  ${llama_source}/src ${llama_source}/vendor)
 target_compile_definitions(seedance_llama_cpp INTERFACE LLAMA_SUBPROCESS)
 # g++ made the archives, with OpenMP: its runtime serves them, whoever links.
 target_link_libraries(seedance_llama_cpp INTERFACE

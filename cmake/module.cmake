@@ -40,6 +40,10 @@ function(seedance_module name)
   if(ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
     target_link_libraries(${name}_test PRIVATE ${target} ${ARG_TEST_LIBS} GTest::gmock_main)
+    if(ARG_FUZZ)  # base/test_seeds.h
+      target_compile_definitions(${name}_test PRIVATE
+        SEEDANCE_CORPUS="${PROJECT_SOURCE_DIR}/tests/corpus")
+    endif()
     add_test(NAME ${name} COMMAND ${name}_test)
   endif()
 

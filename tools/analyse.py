@@ -22,7 +22,7 @@ from tidy import ARCHITECTURE, Modules, module_of
 
 BUILD = "build/dev"
 MARKS = "build/analysed"
-TIDY = "clang-tidy-19"
+TIDY = "clang-tidy-22"
 GCC = "g++-12"
 SEEN = re.compile(r"^(src|apps|bench)/.*\.cc$")
 # Two warnings off: a GoogleTest assertion as the body of an if is no dangling else, and what a

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/test.sh PRESET: builds the preset and runs its unit tests; with release, the end-to-end
-# and conformance tests and a short chaos run too. Appends 'name passed failed' lines to the file that
+# and conformance tests, a short chaos run, and what tests the measurements too. Appends 'name passed failed' lines to the file that
 # SEEDANCE_TALLY names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,6 +66,7 @@ case $preset in
   asan | tsan) simulation 200 ;;
 esac
 if [[ $preset == release ]]; then
+  python_tests measurements bench
   node_tests "end to end" tests/e2e
   tools/setup --conformance
   python_tests conformance tests/conformance

@@ -95,10 +95,16 @@ std::optional<Effect> Core::next() {
     effects_.pop_front();
     return effect;
   }
-  if (grown_.empty()) return std::nullopt;
-  auto first = grown_.extract(grown_.begin());
-  if (grown_.empty()) ++wake_round_;
-  return Wake{.edge = first.key(), .connections = std::move(first.mapped())};
+  return next_wake();
+}
+
+std::optional<Effect> Core::next_wake() {
+  const auto next = std::ranges::find_if_not(grown_, &std::vector<ConnectionId>::empty);
+  if (next == grown_.end()) return std::nullopt;
+  Wake wake{.edge = {static_cast<std::uint32_t>(next - grown_.begin())},
+            .connections = std::exchange(*next, {})};
+  if (std::ranges::all_of(grown_, &std::vector<ConnectionId>::empty)) ++wake_round_;
+  return wake;
 }
 
 TimePoint Core::deadline() const {
@@ -135,7 +141,7 @@ void Core::settle_drain() {
 void Core::on(EngineEvent& event, TimePoint now) {
   Model& model = model_of(event.model);
   if (auto* step = std::get_if<engine::Step>(&event.event)) {
-    on_step(model, *step, now);
+    on_step(*step, now);
     start_queued(model, now);
   } else if (auto* failed = std::get_if<engine::JobFailed>(&event.event)) {
     on_job_failed(*failed, now);
@@ -144,15 +150,17 @@ void Core::on(EngineEvent& event, TimePoint now) {
     if (model.capacity) stats_.engine_restarts.add();
     model.capacity = std::move(*ready);
     model.engine_up = true;
+    sum_memory();
     start_graces(model, now);
     start_queued(model, now);
+  } else if (const auto* memory = std::get_if<engine::Memory>(&event.event)) {
+    on_memory(model, *memory);
   }
 }
 
-void Core::on_step(Model& model, const engine::Step& step, TimePoint now) {
+void Core::on_step(const engine::Step& step, TimePoint now) {
   stats_.sequences_parked.add(step.parked);
   stats_.sequences_restored.add(step.restored);
-  on_saved_bytes(model, step.saved_bytes);
   stats_.tokens_drafted.add(step.drafted);
   stats_.drafts_accepted.add(step.accepted);
   if (left_) return;  // Whoever takes over makes these tokens.
@@ -166,11 +174,7 @@ void Core::on_step(Model& model, const engine::Step& step, TimePoint now) {
     if (stream == nullptr || stream->state != State::running || stream->gen != token.gen) continue;
     on_token(*stream, token, now);
   }
-}
-
-void Core::on_saved_bytes(Model& model, std::uint64_t bytes) {
-  const auto more = static_cast<std::int64_t>(bytes - std::exchange(model.saved_bytes, bytes));
-  stats_.park_memory_bytes.set(stats_.park_memory_bytes.value() + more);
+  publish_pauses();
 }
 
 // The memory of the next streams, which the edges may have looked at last, comes while
@@ -207,7 +211,7 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
     stats_.queue_seconds.at(rank(stream.request.priority))
         .observe(seconds(now - stream.accepted - token.prefill));
   } else {
-    stats_.inter_token_seconds.observe(seconds(now - stream.last_token));
+    count_pause(now - stream.last_token);
   }
   stream.last_token = now;
   stream.recovering = false;
@@ -226,6 +230,18 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
         EngineCommand{stream.model->index, engine::Cancel{{stream.number}, stream.gen}});
   }
   finish(stream, stopped ? stream::FinishReason::stop : reason_of(token.end), std::nullopt, now);
+}
+
+// Streams that run together have the same pauses: those are looked up once.
+void Core::count_pause(Duration pause) {
+  if (pause != pause_) publish_pauses();
+  pause_ = pause;
+  ++pauses_;
+}
+
+void Core::publish_pauses() {
+  const std::uint64_t pauses = std::exchange(pauses_, 0);
+  if (pauses > 0) stats_.inter_token_seconds.observe(seconds(pause_), pauses);
 }
 
 void Core::on_job_failed(engine::JobFailed& failed, TimePoint now) {
@@ -458,7 +474,11 @@ void Core::set_alarm(Stream& stream, TimePoint at) {
 void Core::wake(Stream& stream) {
   // Without a reader the round may have no wake at all, and so no end.
   if (stream.unread() || std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
-  for (const ReplyTo& reader : stream.readers) grown_[reader.edge].push_back(reader.connection);
+  for (const ReplyTo& reader : stream.readers) {
+    const std::size_t edge = reader.edge.value;
+    if (edge >= grown_.size()) grown_.resize(edge + 1);
+    grown_[edge].push_back(reader.connection);
+  }
 }
 
 void Core::reply(const ReplyTo& to, ReplyBody body) {

@@ -31,7 +31,8 @@ void Core::on(EngineDown& down, TimePoint now) {
   drop_commands(down.model);
   if (model.usable()) model.usable_until = now;
   model.engine_up = false;
-  on_saved_bytes(model, 0);
+  on_memory(model, {});  // It was the engine's.
+  sum_memory();
   if (down.other_settings) acquit(model);
   std::vector<Stream*> lost;
   for (const auto& [number, stream] : active_) {
@@ -135,6 +136,7 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
         std::clamp(stream.log->time({stream.log->appended().value - 1}), stream.first_token, now);
   }
   take_up(std::move(owned));
+  count_grammar(stream);
   stats_.streams_recovered.add();
   if (recovered.state.ended) {
     const Duration left = recovered.state.ended->at + limits_.terminal_ttl - wall(now);

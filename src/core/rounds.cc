@@ -120,7 +120,11 @@ void Core::release(Round& round) {
     stream.log->commit(growth.head);
     if (stream.forgotten) continue;
     stream.committed = true;
-    for (Reply& reply : std::exchange(stream.waiting, {})) effects_.emplace_back(std::move(reply));
+    if (!stream.waiting.empty()) {
+      for (Reply& reply : std::exchange(stream.waiting, {})) {
+        effects_.emplace_back(std::move(reply));
+      }
+    }
     if (grew) wake(stream);
     if (!growth.head.done) continue;
     for (const ReplyTo& to : std::exchange(stream.cancels, {})) reply(to, CancelDone{stream.id});

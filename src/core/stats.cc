@@ -1,5 +1,8 @@
 #include "core/stats.h"
 
+#include <algorithm>
+#include <array>
+
 namespace seedance::core {
 
 using observe::append_counter;
@@ -24,6 +27,69 @@ void append_tokens(std::string& out, const Stats& stats) {
                  stats.tokens_drafted.value());
   append_counter(out, "seedance_tokens_draft_accepted_total",
                  "Of these, those that the model then chose.", stats.drafts_accepted.value());
+}
+
+void append_bytes(std::string& out, std::string_view name, std::string_view where,
+                  const Stats::EngineMemory& memory) {
+  const auto sample = [&](std::string_view what, const observe::Gauge& bytes) {
+    const std::array labels{observe::Label{"where", where}, observe::Label{"for", what}};
+    append_sample(out, name, labels, static_cast<double>(bytes.value()));
+  };
+  sample("weights", memory.weights);
+  sample("kv", memory.kv);
+  sample("compute", memory.compute);
+}
+
+void append_engine_bytes(std::string& out, const Stats& stats) {
+  append_family(out, "seedance_engine_memory_bytes",
+                "What the engine takes for weights, tokens and a step.", "gauge");
+  append_bytes(out, "seedance_engine_memory_bytes", "machine", stats.machine_memory.taken);
+  append_bytes(out, "seedance_engine_memory_bytes", "devices", stats.device_memory.taken);
+  append_family(out, "seedance_engine_memory_predicted_bytes",
+                "The same, as predicted before it was loaded.", "gauge");
+  append_bytes(out, "seedance_engine_memory_predicted_bytes", "machine",
+               stats.machine_memory.predicted);
+  append_bytes(out, "seedance_engine_memory_predicted_bytes", "devices",
+               stats.device_memory.predicted);
+  append_gauge(out, "seedance_engine_resident_bytes",
+               "Memory of the machine that the engine's process has.",
+               static_cast<double>(stats.engine_resident_bytes.value()));
+  append_gauge(out, "seedance_engine_own_bytes",
+               "Of this, what is neither weights nor kept of tokens.",
+               static_cast<double>(stats.engine_own_bytes.value()));
+}
+
+void append_memory(std::string& out, const Stats& stats) {
+  const auto active = static_cast<double>(stats.kv_cells_active.value());
+  const auto pinned = static_cast<double>(stats.kv_cells_pinned.value());
+  const auto cached = static_cast<double>(stats.kv_cells_cached.value());
+  const auto free = static_cast<double>(stats.kv_cells_free.value());
+  append_family(out, "seedance_kv_cells",
+                "Room for tokens in the engine's memory: of sequences that run, of prefixes that "
+                "several shared, kept besides, free.",
+                "gauge");
+  const auto cells = [&](std::string_view state, double count) {
+    const observe::Label label{"state", state};
+    append_sample(out, "seedance_kv_cells", {&label, 1}, count);
+  };
+  cells("active", active);
+  cells("pinned", pinned);
+  cells("cached", cached);
+  cells("free", free);
+  append_gauge(out, "seedance_kv_utilisation", "Part of the room that sequences that run have.",
+               active / std::max(1.0, active + pinned + cached + free));
+  append_gauge(out, "seedance_park_memory_bytes",
+               "Of the machine's memory, what sequences that wait have saved there.",
+               static_cast<double>(stats.park_memory_bytes.value()));
+  append_engine_bytes(out, stats);
+  append_counter(out, "seedance_kv_prefix_tokens_total",
+                 "Tokens of sequences that came to be computed.", stats.kv_tokens_asked.value());
+  append_counter(out, "seedance_kv_prefix_reused_total",
+                 "Of these, those that lay in memory and were not computed again.",
+                 stats.kv_tokens_reused.value());
+  append_counter(out, "seedance_kv_evictions_total",
+                 "Times that something kept had to give way to something new.",
+                 stats.kv_evictions.value());
 }
 
 void append_latencies(std::string& out, const Stats& stats) {
@@ -91,6 +157,9 @@ void append_text(std::string& out, const Stats& stats) {
                static_cast<double>(stats.streams_preparing.value()));
   append_gauge(out, "seedance_prepare_bytes", "What requests at a vocabulary process take.",
                static_cast<double>(stats.prepare_bytes.value()));
+  append_gauge(out, "seedance_grammar_bytes",
+               "What the grammars of streams that have not ended take.",
+               static_cast<double>(stats.grammar_bytes.value()));
   append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",
                static_cast<double>(stats.streams_queued.value()));
   append_family(out, "seedance_queue_depth", "Of these, those of each priority.", "gauge");
@@ -107,8 +176,7 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_sequences_restored_total",
                  "Sequences that had to wait and went on with what was saved of them.",
                  stats.sequences_restored.value());
-  append_gauge(out, "seedance_park_memory_bytes", "What sequences that wait have saved.",
-               static_cast<double>(stats.park_memory_bytes.value()));
+  append_memory(out, stats);
   append_latencies(out, stats);
 }
 

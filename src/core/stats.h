@@ -33,8 +33,29 @@ struct Stats {
   observe::Counter tenant_refused;      // Over a tenant's number of streams.
   observe::Counter sequences_parked;    // That gave their place to a higher class for a while.
   observe::Counter sequences_restored;  // That went on with what was saved of them.
-  observe::Gauge park_memory_bytes;     // Of those that are saved now.
+  observe::Gauge park_memory_bytes;     // Of all engines' memory.
+  observe::Gauge kv_cells_active;       // Of all engines' memory: engine::Memory.
+  observe::Gauge kv_cells_pinned;
+  observe::Gauge kv_cells_cached;
+  observe::Gauge kv_cells_free;
+  observe::Counter kv_tokens_asked;
+  observe::Counter kv_tokens_reused;
+  observe::Counter kv_evictions;
+  struct EngineMemory {  // engine::DeviceMemory of all engines.
+    observe::Gauge weights;
+    observe::Gauge kv;
+    observe::Gauge compute;
+  };
+  struct EngineMemories {
+    EngineMemory predicted;
+    EngineMemory taken;
+  };
+  EngineMemories machine_memory;  // The machine's.
+  EngineMemories device_memory;   // Of its devices, all together.
+  observe::Gauge engine_resident_bytes;
+  observe::Gauge engine_own_bytes;
   observe::Gauge prepare_bytes;
+  observe::Gauge grammar_bytes;  // Of streams that were accepted and not ended.
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
   std::array<observe::Gauge, kPriorityCount> queue_depth;  // Of these, by Priority.

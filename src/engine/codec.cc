@@ -10,7 +10,17 @@
 namespace seedance::engine {
 namespace {
 
-enum class Kind : std::uint8_t { job = 1, cancel, loading, ready, step, job_failed, failed, alive };
+enum class Kind : std::uint8_t {
+  job = 1,
+  cancel,
+  loading,
+  ready,
+  step,
+  job_failed,
+  failed,
+  alive,
+  memory
+};
 
 void put_kind(MessageWriter& out, Kind kind) {
   out.put(static_cast<std::uint8_t>(kind));
@@ -111,7 +121,6 @@ Step get_step(FieldReader& in) {
   }
   step.parked = in.get<std::uint32_t>();
   step.restored = in.get<std::uint32_t>();
-  step.saved_bytes = in.get<std::uint64_t>();
   step.drafted = in.get<std::uint32_t>();
   step.accepted = in.get<std::uint32_t>();
   return step;
@@ -135,6 +144,20 @@ std::optional<Job> get_job(FieldReader& in) {
   return job;
 }
 
+void put_device_memory(MessageWriter& out, const DeviceMemory& memory) {
+  out.put(memory.weights);
+  out.put(memory.kv);
+  out.put(memory.compute);
+}
+
+DeviceMemory get_device_memory(FieldReader& in) {
+  DeviceMemory memory;
+  memory.weights = in.get<std::uint64_t>();
+  memory.kv = in.get<std::uint64_t>();
+  memory.compute = in.get<std::uint64_t>();
+  return memory;
+}
+
 Ready get_ready(FieldReader& in) {
   Ready ready;
   ready.context_tokens = in.get<std::uint32_t>();
@@ -145,7 +168,28 @@ Ready get_ready(FieldReader& in) {
     stage = in.get_text();
     ms = in.get_double();
   }
+  ready.memory.resize(in.get_count(sizeof(std::uint32_t) + (6 * sizeof(std::uint64_t))));
+  for (DeviceReport& report : ready.memory) {
+    report.device = in.get_text();
+    report.predicted = get_device_memory(in);
+    report.taken = get_device_memory(in);
+  }
   return ready;
+}
+
+Memory get_memory(FieldReader& in) {
+  Memory memory;
+  memory.cells_active = in.get<std::uint64_t>();
+  memory.cells_pinned = in.get<std::uint64_t>();
+  memory.cells_cached = in.get<std::uint64_t>();
+  memory.cells_free = in.get<std::uint64_t>();
+  memory.saved_bytes = in.get<std::uint64_t>();
+  memory.tokens_asked = in.get<std::uint64_t>();
+  memory.tokens_reused = in.get<std::uint64_t>();
+  memory.evictions = in.get<std::uint64_t>();
+  memory.resident_bytes = in.get<std::uint64_t>();
+  memory.own_bytes = in.get<std::uint64_t>();
+  return memory;
 }
 
 struct CommandWriter {
@@ -189,6 +233,12 @@ struct EventWriter {
       out.put(stage);
       out.put(ms);
     }
+    out.put(static_cast<std::uint32_t>(ready.memory.size()));
+    for (const DeviceReport& report : ready.memory) {
+      out.put(report.device);
+      put_device_memory(out, report.predicted);
+      put_device_memory(out, report.taken);
+    }
   }
   void operator()(const Step& step) const {
     put_kind(out, Kind::step);
@@ -196,7 +246,6 @@ struct EventWriter {
     for (const StepToken& token : step.tokens) put_token(out, token);
     out.put(step.parked);
     out.put(step.restored);
-    out.put(step.saved_bytes);
     out.put(step.drafted);
     out.put(step.accepted);
   }
@@ -212,6 +261,19 @@ struct EventWriter {
     out.put(static_cast<std::uint8_t>(failed.cause));
   }
   void operator()(Alive) const { put_kind(out, Kind::alive); }
+  void operator()(const Memory& memory) const {
+    put_kind(out, Kind::memory);
+    out.put(memory.cells_active);
+    out.put(memory.cells_pinned);
+    out.put(memory.cells_cached);
+    out.put(memory.cells_free);
+    out.put(memory.saved_bytes);
+    out.put(memory.tokens_asked);
+    out.put(memory.tokens_reused);
+    out.put(memory.evictions);
+    out.put(memory.resident_bytes);
+    out.put(memory.own_bytes);
+  }
 };
 
 std::unexpected<Error> not_ours() {
@@ -250,6 +312,8 @@ std::optional<Event> get_event(FieldReader& in) {
     }
     case Kind::alive:
       return Alive{};
+    case Kind::memory:
+      return get_memory(in);
     case Kind::job:
     case Kind::cancel:
       return std::nullopt;

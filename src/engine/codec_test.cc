@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/test_seeds.h"
 
 namespace seedance::engine {
 namespace {
@@ -45,7 +50,10 @@ const std::vector<Event>& events() {
       Ready{.context_tokens = 2048,
             .sequences_max = 64,
             .vocabulary_size = 512,
-            .timeline = {{"load", 1.5}, {"warmup", 0.25}}},
+            .timeline = {{"load", 1.5}, {"warmup", 0.25}},
+            .memory = {{.device = "memory",
+                        .predicted = {.weights = 1, .kv = 2, .compute = 3},
+                        .taken = {.weights = 4, .kv = 5, .compute = UINT64_MAX}}}},
       Step{.tokens = {StepToken{.job = {1}, .gen = {1}, .token = {9}, .prefill = Duration{123}},
                       StepToken{.job = {2},
                                 .gen = {3},
@@ -54,7 +62,6 @@ const std::vector<Event>& events() {
                                 .logprobs = {{.chosen = -1, .top = {{TokenId{4}, -0.5F}}}}}},
            .parked = 2,
            .restored = 1,
-           .saved_bytes = std::uint64_t{5} << 32U,
            .drafted = 7,
            .accepted = 3},
       JobFailed{.job = {3},
@@ -65,6 +72,16 @@ const std::vector<Event>& events() {
       Failed{"no such file"},
       Failed{"no room", EndCause::out_of_memory},
       Alive{},
+      Memory{.cells_active = 1,
+             .cells_pinned = 6,
+             .cells_cached = 2,
+             .cells_free = UINT64_MAX,
+             .saved_bytes = std::uint64_t{5} << 32U,
+             .tokens_asked = 3,
+             .tokens_reused = 4,
+             .evictions = 5,
+             .resident_bytes = 7,
+             .own_bytes = 8},
   };
   return kAll;
 }
@@ -87,6 +104,20 @@ TEST(Codec, ReadsBackEveryCommandAndEvent) {
     ASSERT_TRUE(read);
     EXPECT_EQ(*read, event);
   }
+}
+
+TEST(Codec, SeedsOfItsFuzzerAreOfThisFormat) {
+  std::string stream;
+  const auto expect = [&stream](std::string_view name, const auto& message) {
+    expect_seed("engine_codec_fuzz", name, body_of(message));
+    encode(message, stream);
+  };
+  expect("job", commands().front());
+  expect("cancel", commands().back());
+  constexpr std::array<std::string_view, 8> kEvents{
+      "loading", "ready", "step", "job_failed", "failed", "failed_memory", "alive", "memory"};
+  for (std::size_t i = 0; i < kEvents.size(); ++i) expect(kEvents[i], events().at(i));
+  expect_seed("engine_codec_fuzz", "stream", stream);
 }
 
 TEST(Codec, RefusesEveryCutAndEveryExtraByte) {

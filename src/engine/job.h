@@ -110,9 +110,8 @@ struct Step {
   // Sequences that gave their place to a job of a higher class since the last one. They go on
   // later.
   std::uint32_t parked = 0;
-  // Likewise, that went on with what they had saved, and what is saved now.
+  // Likewise, that went on with what they had saved.
   std::uint32_t restored = 0;
-  std::uint64_t saved_bytes = 0;
   // Tokens that the engine guessed and computed ahead, and of these those that it then chose.
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
@@ -135,6 +134,25 @@ struct Loading {
   friend bool operator==(const Loading&, const Loading&) = default;
 };
 
+// In bytes.
+struct DeviceMemory {
+  std::uint64_t weights = 0;
+  std::uint64_t kv = 0;       // What is kept of tokens.
+  std::uint64_t compute = 0;  // Room for one step.
+
+  friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
+};
+
+// What an engine takes of one device's memory, as it was predicted before it was loaded and as
+// the device tells. Weights of adapters are in neither.
+struct DeviceReport {
+  std::string device;
+  DeviceMemory predicted;
+  DeviceMemory taken;
+
+  friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
+};
+
 // Says what the engine can do, once, before its first step.
 struct Ready {
   std::uint32_t context_tokens = 0;  // Of one sequence: prompt and generated together.
@@ -142,8 +160,29 @@ struct Ready {
   std::uint32_t vocabulary_size = 0;
   // Stages of the start, in order: name and milliseconds.
   std::vector<std::pair<std::string, double>> timeline = {};
+  std::vector<DeviceReport> memory = {};  // The machine itself is the last.
 
   friend bool operator==(const Ready&, const Ready&) = default;
+};
+
+// What lies in its memory for tokens, in cells that hold one each, and what became of it, and how
+// much memory its process has: now and then while it works, and before it has nothing to do.
+struct Memory {
+  std::uint64_t cells_active = 0;  // Of sequences that run.
+  std::uint64_t cells_pinned = 0;  // Kept: prefixes that several shared. Given up last.
+  std::uint64_t cells_cached = 0;  // Kept, what else can be used again.
+  std::uint64_t cells_free = 0;
+  std::uint64_t saved_bytes = 0;  // Of the host's, by sequences that wait.
+  // Since the last one.
+  std::uint64_t tokens_asked = 0;   // Of sequences that came to be computed.
+  std::uint64_t tokens_reused = 0;  // Of these, those that were there.
+  std::uint64_t evictions = 0;      // Times that something kept had to give way.
+  // Of its process, what is in the machine's memory; and of this, what is neither weights nor kept
+  // of tokens.
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t own_bytes = 0;
+
+  friend bool operator==(const Memory&, const Memory&) = default;
 };
 
 // It goes on, though a step gave nothing to tell: another part of a long prompt was computed.
@@ -159,7 +198,7 @@ struct Failed {
   friend bool operator==(const Failed&, const Failed&) = default;
 };
 
-using Event = std::variant<Loading, Ready, Step, JobFailed, Failed, Alive>;
+using Event = std::variant<Loading, Ready, Step, JobFailed, Failed, Alive, Memory>;
 
 }  // namespace seedance::engine
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <thread>
 
+#include "sched/model_draft.h"
+
 namespace seedance::llama {
 namespace {
 
@@ -88,6 +90,19 @@ Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t tra
   parameters.n_threads = options.threads > 0 ? options.threads : cores;
   parameters.n_threads_batch = parameters.n_threads;
   return ContextPlan{.parameters = parameters, .context_tokens = context, .sequences = sequences};
+}
+
+WorkerOptions draft_options(const WorkerOptions& options, const ContextPlan& plan) {
+  WorkerOptions draft = options;
+  draft.model_path = options.draft_model;
+  draft.draft_model.clear();
+  draft.draft_tokens_max = 0;
+  draft.adapters.clear();
+  draft.context_tokens = plan.context_tokens;
+  draft.sequences_max = plan.sequences;
+  draft.batch_tokens_max =
+      std::max(options.batch_tokens_max, plan.sequences * sched::kReadAlongMax);
+  return draft;
 }
 
 }  // namespace seedance::llama

@@ -23,4 +23,7 @@ struct ContextPlan {
 Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens,
                                  std::uint64_t room = std::numeric_limits<std::uint64_t>::max());
 
+// Of the draft model, for the sequences of such a plan.
+WorkerOptions draft_options(const WorkerOptions& options, const ContextPlan& plan);
+
 }  // namespace seedance::llama

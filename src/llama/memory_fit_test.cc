@@ -27,6 +27,7 @@ TEST(MemoryFit, CountsWhatIsAskedFor) {
   ASSERT_EQ(four.devices.size(), 1U);
   EXPECT_EQ(four.tokens, 4U * 512);
   EXPECT_EQ(eight.devices[0].streams, 2 * four.devices[0].streams);
+  EXPECT_EQ(eight.devices[0].records, 2 * four.devices[0].records);
   EXPECT_EQ(eight.devices[0].weights, four.devices[0].weights);
   EXPECT_GT(four.devices[0].weights, 0U);
   EXPECT_GT(four.devices[0].compute, 0U);
@@ -48,13 +49,31 @@ TEST(MemoryFit, CountsAdapters) {
   const MemoryFit two = fit({.adapters = {test_adapter_path(1), test_adapter_path(2)}});
   const std::uint64_t bytes =
       inspect_adapter_file(test_adapter_path(1), test_model_path()).value_or(0);
-  EXPECT_NEAR(static_cast<double>(two.devices[0].weights - none.devices[0].weights),
-              static_cast<double>(2 * bytes), 2);
+  EXPECT_EQ(two.devices[0].weights, none.devices[0].weights);
+  EXPECT_NEAR(static_cast<double>(two.devices[0].adapters), static_cast<double>(2 * bytes), 2);
   LogCapture log;
   const auto broken =
       fit_memory({.model_path = test_model_path(), .adapters = {test_model_path()}}, log, kGib);
   ASSERT_FALSE(broken);
   EXPECT_THAT(broken.error().detail, HasSubstr("holds no adapter"));
+}
+
+// As much again, where it is as large.
+TEST(MemoryFit, CountsADraftModel) {
+  const WorkerOptions options{.context_tokens = 512, .sequences_max = 4};
+  WorkerOptions with = options;
+  with.draft_model = test_draft_path();
+  const DeviceFit none = fit(options).devices.at(0);
+  const DeviceFit both = fit(with).devices.at(0);
+  EXPECT_EQ(both.weights, 2 * none.weights);
+  EXPECT_EQ(both.streams, 2 * none.streams);
+  EXPECT_GT(both.compute, none.compute);
+  EXPECT_EQ(fit(with).bytes_per_token(), 2 * fit(options).bytes_per_token());
+  LogCapture log;
+  const auto broken =
+      fit_memory({.model_path = test_model_path(), .draft_model = "/no/such.gguf"}, log, kGib);
+  ASSERT_FALSE(broken);
+  EXPECT_THAT(broken.error().detail, HasSubstr("/no/such.gguf"));
 }
 
 TEST(MemoryFit, SaysWhetherItFitsAndHowManyWould) {
@@ -70,6 +89,66 @@ TEST(MemoryFit, SaysWhetherItFitsAndHowManyWould) {
   EXPECT_FALSE(tight.fits());
   EXPECT_EQ(tight.streams_max(512), 3U);
   EXPECT_EQ(fit({}, device.weights).streams_max(512), 0U);
+}
+
+// Weights are read from the file again: a model that they keep from fitting is slow, and runs.
+TEST(MemoryFit, IsShortOfWhatCannotBeDropped) {
+  const DeviceFit device = fit({.context_tokens = 512, .sequences_max = 4}).devices[0];
+  EXPECT_EQ(device.mapped, device.weights);
+  const std::uint64_t least = device.together() - device.weights;
+  const MemoryFit enough = fit({.context_tokens = 512, .sequences_max = 4}, least);
+  EXPECT_EQ(enough.short_of(), nullptr);
+  EXPECT_FALSE(enough.fits());
+  const MemoryFit little = fit({.context_tokens = 512, .sequences_max = 4}, least - 1);
+  EXPECT_EQ(little.short_of(), little.devices.data());
+}
+
+// On made-up devices: each has to have room for its part.
+TEST(MemoryFit, LooksAtEachDevice) {
+  MemoryFit fit{.devices = {}, .tokens = 1000};
+  fit.devices.push_back({{.name = "GPU", .weights = 500, .streams = 4000, .compute = 100}});
+  fit.devices.push_back({{.name = "memory", .weights = 300, .mapped = 300, .streams = 1000}});
+  fit.devices[0].available = 4600;
+  fit.devices[1].available = 1300;
+  EXPECT_TRUE(fit.fits());
+  EXPECT_EQ(fit.room(1), 1000U);
+  EXPECT_EQ(fit.streams_max(250), 4U);
+  fit.devices[0].available = 2600;
+  EXPECT_FALSE(fit.fits());
+  EXPECT_EQ(fit.short_of(), fit.devices.data());
+  EXPECT_EQ(fit.room(1), 500U);
+  EXPECT_EQ(fit.room(0.5), 175U);
+  fit.devices[1].available = 400;  // The machine has less than the GPU now.
+  EXPECT_EQ(fit.room(1), 100U);
+  fit.devices[0].available = 599;
+  EXPECT_EQ(fit.room(1), 0U);
+}
+
+TEST(MemoryFit, TakesAsManyStreamsAsFitWhereTheirNumberIsOpen) {
+  const WorkerOptions open{.context_tokens = 512};
+  const MemoryFit all = fit(open);
+  EXPECT_EQ(all.streams, 64U);
+  const MemoryFit half = fit(open, all.devices[0].together() / 2);
+  EXPECT_TRUE(half.fits());
+  EXPECT_GT(half.streams, 8U);
+  EXPECT_LT(half.streams, 32U);
+  EXPECT_EQ(fit(open, all.devices[0].weights).streams, 1U);  // Nothing fits: one is tried.
+}
+
+// What llama.cpp would take long to lay out is in proportion to what it does lay out.
+TEST(MemoryFit, ReckonsLargeRoomFromLess) {
+  const auto lay_out = [](std::uint32_t tokens) {
+    return fit({.sequences_max = 4, .shared_tokens = tokens}, 1024 * kGib);
+  };
+  const MemoryFit exact = lay_out(1U << 20U);
+  const MemoryFit reckoned = lay_out(1U << 21U);
+  EXPECT_EQ(reckoned.devices[0].streams, 2 * exact.devices[0].streams);
+  const MemoryFit twice = lay_out(1U << 22U);
+  const auto grown = [](const MemoryFit& more, const MemoryFit& less) {
+    return more.devices[0].compute - less.devices[0].compute;
+  };
+  EXPECT_EQ(grown(twice, reckoned), 2 * grown(reckoned, exact));
+  EXPECT_GT(grown(reckoned, exact), 0U);
 }
 
 TEST(MemoryFit, SaysWhatIsWrong) {

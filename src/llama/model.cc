@@ -1,6 +1,5 @@
 #include "llama/model.h"
 
-#include <fit.h>
 #include <fmt/format.h>
 #include <ggml-cpu.h>
 
@@ -8,9 +7,8 @@
 #include <chrono>
 
 #include "base/time.h"
-#include "llama/context_plan.h"
 #include "llama/failure.h"
-#include "llama/model_file.h"
+#include "llama/same_vocabulary.h"
 
 namespace seedance::llama {
 namespace {
@@ -20,9 +18,6 @@ namespace {
 // steps and leave the processor to the server when there is no next one. (Where
 // ggml is built with OpenMP its runtime's threads compute: see GOMP_SPINCOUNT.)
 constexpr std::uint32_t kPoll = 1;
-
-// Of what is available, where it decides how many sequences there are: others want some, too.
-constexpr double kShareTaken = 0.9;
 
 double ms_since(std::chrono::steady_clock::time_point begin) {
   return to_ms(std::chrono::steady_clock::now() - begin);
@@ -34,6 +29,35 @@ std::string because(const std::string& reasons) {
 
 double gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1U << 30U);
+}
+
+// The kernel promises more than it has and kills whoever takes it: so nothing is tried.
+std::unexpected<Error> too_much(const MemoryFit& fit, const DeviceFit& device) {
+  const bool host = &device == &fit.devices.back();
+  const std::string needed =
+      host ? fmt::format("{:.3g} GiB of memory beside the model", gib(device.least()))
+           : fmt::format("{:.3g} GiB on {}, weights included", gib(device.least()), device.name);
+  const std::string_view fewer = host ? "" : ", or keep fewer layers on the GPU (gpu_layers)";
+  if (fit.parameters.kv_unified) {
+    return fail(Errc::overloaded,
+                fmt::format("kv_tokens: room for {} tokens needs {}, {:.3g} GiB are available: "
+                            "give fewer{}",
+                            fit.tokens, needed, gib(device.available), fewer));
+  }
+  return fail(Errc::overloaded,
+              fmt::format("{} sequences of {} tokens need {}, {:.3g} GiB are available: use a "
+                          "smaller context or fewer sequences{}",
+                          fit.streams, fit.context_tokens, needed, gib(device.available), fewer));
+}
+
+// Both models know the same devices.
+void add(std::vector<DeviceUse>& sum, const std::vector<DeviceUse>& uses) {
+  for (std::size_t at = 0; at < sum.size(); ++at) {
+    sum[at].weights += uses[at].weights;
+    sum[at].mapped += uses[at].mapped;
+    sum[at].streams += uses[at].streams;
+    sum[at].compute += uses[at].compute;
+  }
 }
 
 }  // namespace
@@ -48,16 +72,24 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
     model->timeline_.emplace_back(name, ms_since(begin));
     begin = std::chrono::steady_clock::now();
   };
-  if (const auto opened = model->open(options, log, progress); !opened) {
+  auto fit = fit_memory(options, log, available);
+  if (!fit) return std::unexpected(fit.error());
+  if (const DeviceFit* device = fit->short_of()) return too_much(*fit, *device);
+  model->fit_ = *std::move(fit);
+  model->reuse_min_ = options.reuse_min;
+  auto loaded = load_model(options, log, Load::whole, progress);
+  if (!loaded) return std::unexpected(loaded.error());
+  model->model_ = *std::move(loaded);
+  model->read_vocabulary();
+  if (const auto added = model->load_adapters(options, log); !added) {
+    return std::unexpected(added.error());
+  }
+  stage("load");
+  if (const auto opened = model->open_draft(options, log, progress); !opened) {
     return std::unexpected(opened.error());
   }
-  model->read_vocabulary();
-  const auto adapter_bytes = model->load_adapters(options, log, available);
-  if (!adapter_bytes) return std::unexpected(adapter_bytes.error());
-  stage("load");
-  if (const auto made = model->make_context(options, log, available - *adapter_bytes); !made) {
-    return std::unexpected(made.error());
-  }
+  if (const auto made = model->make_context(log); !made) return std::unexpected(made.error());
+  model->start_threads();
   stage("KV");
   if (const auto warm = model->compute_token(log); !warm) return std::unexpected(warm.error());
   const std::uint64_t one = llama_state_seq_get_size(model->context_, 0);
@@ -72,80 +104,27 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
     return std::unexpected(ready.error());
   }
   if (!options.adapters.empty()) stage("adapters");
+  model->taken_ = memory_use(*model->model_, *model->context_);
+  if (model->draft_)
+    add(model->taken_, memory_use(*model->draft_->model_, *model->draft_->context_));
   return model;
 }
 
 Model::~Model() {
+  draft_.reset();
   if (context_ != nullptr) llama_free(context_);
   if (threads_ != nullptr) ggml_threadpool_free(threads_);
-  if (model_ != nullptr) llama_model_free(model_);
 }
 
-Result<void> Model::open(const WorkerOptions& options, LogCapture& log,
-                         const std::function<void(float)>& progress) {
-  const auto file = inspect_model_file(options.model_path);
-  if (!file) {
-    return fail(file.error().code, file.error().detail + because(log.take()));
-  }
-  llama_backend_init();
-  model_parameters_ = llama_model_default_params();
-  model_parameters_.n_gpu_layers = options.gpu_layers;
-  model_parameters_.load_mode = LLAMA_LOAD_MODE_MMAP;
-  model_parameters_.progress_callback = [](float share, void* tell) {
-    (*static_cast<const std::function<void(float)>*>(tell))(share);
-    return true;
-  };
-  model_parameters_.progress_callback_user_data =
-      const_cast<std::function<void(float)>*>(&progress);
-  std::vector<const char*> paths;
-  for (const std::string& path : file->paths) paths.push_back(path.c_str());
-  model_ = llama_model_load_from_splits(paths.data(), paths.size(), model_parameters_);
-  model_parameters_.progress_callback = nullptr;
-  if (model_ == nullptr) {
-    const std::string complaint = log.take();
-    return fail(code_of(complaint), fmt::format("model file '{}' cannot be loaded{}",
-                                                options.model_path, because(complaint)));
-  }
-  return check_kind(options.model_path);
-}
-
-Result<void> Model::check_kind(const std::string& path) const {
-  const auto refuse = [&](std::string_view kind) {
-    return fail(Errc::invalid, fmt::format("model file '{}' holds {}, which cannot continue a text "
-                                           "token by token",
-                                           path, kind));
-  };
-  if (!llama_model_has_decoder(model_)) return refuse("an encoder");
-  if (llama_model_has_encoder(model_)) return refuse("an encoder with a decoder");
-  if (llama_model_is_diffusion(model_)) return refuse("a diffusion model");
-  if (llama_vocab_n_tokens(llama_model_get_vocab(model_)) <= 0) {
-    return refuse("a model without vocabulary");
-  }
-  return {};
-}
-
-// They count in what a context has room for: so they come first. Gives their bytes, all of which
-// are in memory then.
-Result<std::uint64_t> Model::load_adapters(const WorkerOptions& options, LogCapture& log,
-                                           std::uint64_t available) {
-  std::uint64_t bytes = 0;
+Result<void> Model::load_adapters(const WorkerOptions& options, LogCapture& log) {
   for (const std::string& path : options.adapters) {
-    const auto own = inspect_adapter_file(path, options.model_path);
-    if (!own) return fail(own.error().code, own.error().detail + because(log.take()));
-    bytes += *own;
-    if (bytes > available) {
-      return fail(Errc::overloaded,
-                  fmt::format("adapter file '{}' needs {:.3g} GiB with those before it, {:.3g} GiB "
-                              "are available: give fewer adapters",
-                              path, gib(bytes), gib(available)));
-    }
-    adapters_.push_back(llama_adapter_lora_init(model_, path.c_str()));
+    adapters_.push_back(llama_adapter_lora_init(model_.get(), path.c_str()));
     if (adapters_.back() == nullptr) {
       return fail(Errc::invalid,
                   fmt::format("adapter file '{}' cannot be loaded{}", path, because(log.take())));
     }
   }
-  return bytes;
+  return {};
 }
 
 Result<void> Model::warm_up_adapters(const WorkerOptions& options, LogCapture& log,
@@ -171,7 +150,7 @@ void Model::use_adapter(std::uint32_t number) {
 }
 
 void Model::read_vocabulary() {
-  const llama_vocab* vocabulary = llama_model_get_vocab(model_);
+  const llama_vocab* vocabulary = llama_model_get_vocab(model_.get());
   vocabulary_size_ = static_cast<std::uint32_t>(llama_vocab_n_tokens(vocabulary));
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(vocabulary_size_); ++id) {
     if (llama_vocab_is_eog(vocabulary, id)) end_tokens_.push_back({id});
@@ -184,70 +163,59 @@ bool Model::ends(TokenId token) const {
   return std::ranges::binary_search(end_tokens_, token);
 }
 
-Result<void> Model::make_context(const WorkerOptions& options, LogCapture& log,
-                                 std::uint64_t available) {
-  const auto trained = static_cast<std::uint32_t>(std::max(1, llama_model_n_ctx_train(model_)));
-  auto plan = plan_context(options, trained);
-  if (!plan) return std::unexpected(plan.error());
-  std::uint64_t needed = memory_needed(options.model_path, plan->parameters, available);
-  if (needed > available && options.sequences_max == 0) {
-    const double share = kShareTaken * static_cast<double>(available) / static_cast<double>(needed);
-    plan =
-        plan_context(options, trained, static_cast<std::uint64_t>(share * plan->parameters.n_ctx));
-    if (!plan) return std::unexpected(plan.error());
-    needed = memory_needed(options.model_path, plan->parameters, available);
+Result<void> Model::open_draft(const WorkerOptions& options, LogCapture& log,
+                               const std::function<void(float)>& progress) {
+  if (options.draft_model.empty()) return {};
+  const auto refuse = [&](const std::string& why) {
+    return fail(Errc::invalid, fmt::format("draft_model: '{}' {}", options.draft_model, why));
+  };
+  constexpr std::string_view kCannotCut =
+      "keeps a state, or a window of the last tokens, from which no guess can be cut off again";
+  if (!can_cut()) {
+    return fail(Errc::invalid, fmt::format("draft_model: the model '{}' {}: leave draft_model out",
+                                           options.model_path, kCannotCut));
   }
-  const llama_context_params& parameters = plan->parameters;
-  context_tokens_ = plan->context_tokens;
-  sequences_max_ = plan->sequences;
-  shares_memory_ = parameters.kv_unified;
-  if (needed > available)
-    return fail(Errc::overloaded, too_much(parameters.n_ctx, needed, available));
-  log.take();
-  context_ = llama_init_from_model(model_, parameters);
-  if (context_ == nullptr) {
-    return fail(Errc::overloaded,
-                fmt::format("no memory can be set up for {} sequences of {} tokens{}",
-                            sequences_max_, context_tokens_, because(log.take())));
+  auto loaded = load_draft_model(options, log, Load::whole, progress);
+  if (!loaded) return std::unexpected(loaded.error());
+  draft_.reset(new Model);
+  draft_->model_ = *std::move(loaded);
+  if (const auto differs = vocabulary_difference(llama_model_get_vocab(model_.get()),
+                                                 llama_model_get_vocab(draft_->model_.get()))) {
+    return refuse("cannot guess for this model: its vocabulary " + *differs);
   }
-  ggml_threadpool_params threads = ggml_threadpool_params_default(parameters.n_threads);
-  threads.poll = kPoll;
-  threads_ = ggml_threadpool_new(&threads);
-  llama_attach_threadpool(context_, threads_, threads_);
+  if (!draft_->can_cut()) return refuse(std::string{kCannotCut});
+  draft_->fit_ = fit_;
+  draft_->fit_.parameters = *fit_.draft;
+  draft_->read_vocabulary();
   return {};
 }
 
-// The kernel promises more than it has and kills whoever takes it: so look first.
-// The quick bound holds for usual attention; the exact number needs llama.cpp to
-// load the metadata once more and to keep a record of each token's place.
-std::uint64_t Model::memory_needed(const std::string& path, const llama_context_params& parameters,
-                                   std::uint64_t available) {
-  constexpr std::uint64_t kRecordBytes = 64;
-  const std::uint64_t records = parameters.n_ctx * kRecordBytes;
-  const std::uint64_t width = static_cast<std::uint64_t>(llama_model_n_embd(model_));
-  const std::uint64_t layers = static_cast<std::uint64_t>(llama_model_n_layer(model_));
-  const std::uint64_t bound = records + parameters.n_ctx * layers * width * 2 * sizeof(ggml_fp16_t);
-  if (bound < available / 2 || records > available / 2) return bound;
-  std::vector<ggml_backend_dev_t> devices;
-  std::uint32_t unused = 0;
-  const auto exact =
-      common_get_device_memory_data(path.c_str(), &model_parameters_, &parameters, devices, unused,
-                                    unused, unused, GGML_LOG_LEVEL_ERROR);
-  return records + exact.back().context + exact.back().compute;
+Result<void> Model::make_context(LogCapture& log) {
+  context_ = llama_init_from_model(model_.get(), fit_.parameters);
+  if (context_ == nullptr) {
+    return fail(Errc::overloaded,
+                fmt::format("no memory can be set up for {} sequences of {} tokens{}", fit_.streams,
+                            fit_.context_tokens, because(log.take())));
+  }
+  return draft_ ? draft_->make_context(log) : Result<void>{};
 }
 
-std::string Model::too_much(std::uint32_t tokens, std::uint64_t needed,
-                            std::uint64_t available) const {
-  if (shares_memory_) {
-    return fmt::format(
-        "kv_tokens: room for {} tokens needs {:.3g} GiB of memory beside the model, "
-        "{:.3g} GiB are available: give fewer",
-        tokens, gib(needed), gib(available));
-  }
-  return fmt::format(
-      "{} sequences of {} tokens need {:.3g} GiB of memory beside the model, {:.3g} "
-      "GiB are available: use a smaller context or fewer sequences",
-      sequences_max_, context_tokens_, gib(needed), gib(available));
+// One set for both: only one computes at a time.
+void Model::start_threads() {
+  ggml_threadpool_params threads = ggml_threadpool_params_default(fit_.parameters.n_threads);
+  threads.poll = kPoll;
+  threads_ = ggml_threadpool_new(&threads);
+  llama_attach_threadpool(context_, threads_, threads_);
+  if (draft_) llama_attach_threadpool(draft_->context_, threads_, threads_);
+}
+
+// Weights that are mapped may be in memory or not.
+std::uint64_t Model::own_bytes(const ResidentMemory& resident) const {
+  const DeviceUse& host = taken_.back();
+  const std::uint64_t mapped = std::min(resident.of_files, host.mapped);
+  const std::uint64_t known =
+      mapped + (host.weights - host.mapped) + fit_.devices.back().adapters + host.streams;
+  return resident.all - std::min(resident.all, known);
 }
 
 Result<void> Model::warm_up(LogCapture& log) {
@@ -267,7 +235,7 @@ Result<void> Model::compute_token(LogCapture& log) {
                             status, because(log.take())));
   }
   llama_synchronize(context_);
-  return {};
+  return draft_ ? draft_->warm_up(log) : Result<void>{};
 }
 
 void Model::clear(std::uint32_t sequence) {

@@ -15,6 +15,8 @@
 #include "base/result.h"
 #include "llama/kv_memory.h"
 #include "llama/log_capture.h"
+#include "llama/memory_fit.h"
+#include "llama/model_loader.h"
 #include "llama/system_memory.h"
 #include "llama/worker.h"
 
@@ -23,10 +25,10 @@ namespace seedance::llama {
 // Owns llama.cpp's model, context and threads. Belongs to one thread.
 class Model {
  public:
-  // Checks the files, maps the model, loads its adapters, makes room for the sequences, and
-  // computes one token, with each adapter too, to bring the weights into memory. `progress` is told
-  // 0 to 1 while the file is read; `available` bytes of memory may be taken. The error says what is
-  // wrong in one sentence.
+  // Checks the files and, before anything is taken, whether there is memory; maps the model, loads
+  // its adapters, makes room for the sequences, and computes one token, with each adapter too, to
+  // bring the weights into memory. `progress` is told 0 to 1 while the file is read; `available`
+  // bytes of the machine's memory may be taken. The error says what is wrong in one sentence.
   static Result<std::unique_ptr<Model>> load(const WorkerOptions& options, LogCapture& log,
                                              const std::function<void(float)>& progress,
                                              std::uint64_t available = available_memory());
@@ -36,16 +38,23 @@ class Model {
 
   llama_context* context() const { return context_; }
 
-  std::uint32_t context_tokens() const { return context_tokens_; }  // Of one sequence.
-  std::uint32_t sequences_max() const { return sequences_max_; }
+  std::uint32_t context_tokens() const { return fit_.context_tokens; }  // Of one sequence.
+  std::uint32_t sequences_max() const { return fit_.streams; }
+  std::uint32_t cells() const { return llama_n_ctx(context_); }  // Of all: room for a token each.
   std::uint32_t batch_tokens_max() const { return llama_n_batch(context_); }
-  bool shares_memory() const { return shares_memory_; }  // Between the sequences.
+  bool shares_memory() const { return fit_.parameters.kv_unified; }  // Between the sequences.
   // What is computed from now on is changed by this adapter; 0 = by none. Where that is another
   // one than before, llama.cpp lays its next step out anew.
   void use_adapter(std::uint32_t number);
   std::uint32_t adapters() const { return static_cast<std::uint32_t>(adapters_.size()); }
 
-  bool can_cut() const { return KvMemory::can_cut(model_); }
+  // A small one of the same vocabulary, with memory for the same sequences; null = none.
+  Model* draft() const { return draft_.get(); }
+
+  // So many tokens that prompts have in common are computed once; 0 = none are.
+  std::uint32_t reuse_min() const { return can_cut() ? reuse_min_ : 0; }
+
+  bool can_cut() const { return KvMemory::can_cut(model_.get()); }
   // At most, with all that is kept of it (llama_state_seq_get_data).
   sched::SequenceBytes sequence_bytes() const { return sequence_bytes_; }
 
@@ -53,6 +62,13 @@ class Model {
   std::span<const TokenId> end_tokens() const { return end_tokens_; }
   bool ends(TokenId token) const;
   TokenId filler() const { return filler_; }  // Some token that the model can compute.
+
+  // What it was to take, and takes, of each device; the machine itself is the last.
+  const MemoryFit& predicted() const { return fit_; }
+  const std::vector<DeviceUse>& taken() const { return taken_; }
+  // Of what this process has in the machine's memory, that which is neither weights nor kept of
+  // tokens.
+  std::uint64_t own_bytes(const ResidentMemory& resident) const;
 
   // Stages of load() and the milliseconds each took.
   const std::vector<std::pair<std::string, double>>& timeline() const { return timeline_; }
@@ -62,29 +78,25 @@ class Model {
 
  private:
   Model() = default;
-  Result<void> open(const WorkerOptions& options, LogCapture& log,
-                    const std::function<void(float)>& progress);
-  Result<void> check_kind(const std::string& path) const;
-  Result<std::uint64_t> load_adapters(const WorkerOptions& options, LogCapture& log,
-                                      std::uint64_t available);
+  Result<void> load_adapters(const WorkerOptions& options, LogCapture& log);
   Result<void> warm_up_adapters(const WorkerOptions& options, LogCapture& log,
                                 const std::function<void(float)>& progress);
-  Result<void> make_context(const WorkerOptions& options, LogCapture& log, std::uint64_t available);
-  std::uint64_t memory_needed(const std::string& path, const llama_context_params& parameters,
-                              std::uint64_t available);
-  std::string too_much(std::uint32_t tokens, std::uint64_t needed, std::uint64_t available) const;
+  Result<void> open_draft(const WorkerOptions& options, LogCapture& log,
+                          const std::function<void(float)>& progress);
+  Result<void> make_context(LogCapture& log);
+  void start_threads();
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);
   Result<void> compute_token(LogCapture& log);
 
-  llama_model_params model_parameters_ = {};
-  llama_model* model_ = nullptr;
+  MemoryFit fit_;
+  std::vector<DeviceUse> taken_;
+  ModelPointer model_;
   std::vector<llama_adapter_lora*> adapters_;  // The model's.
   llama_context* context_ = nullptr;
   ggml_threadpool* threads_ = nullptr;
-  std::uint32_t context_tokens_ = 0;
-  std::uint32_t sequences_max_ = 0;
-  bool shares_memory_ = false;
+  std::unique_ptr<Model> draft_;
+  std::uint32_t reuse_min_ = 0;
   sched::SequenceBytes sequence_bytes_ = {};
   std::uint32_t vocabulary_size_ = 0;
   std::vector<TokenId> end_tokens_;

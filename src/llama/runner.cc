@@ -18,15 +18,14 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
-// A shorter prefix is not worth a copy.
-constexpr std::uint32_t kReuseMin = 16;
-
 sched::PlannerLimits limits_of(const Model& model, const RunnerLimits& limits) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
-          .reuse_min = model.can_cut() ? kReuseMin : 0,
-          .draft_tokens_max = model.can_cut() ? limits.draft_tokens_max : 0,
+          .reuse_min = model.reuse_min(),
+          .draft_tokens_max = model.can_cut() ? limits.drafting.tokens_max : 0,
+          .draft_ngrams = limits.drafting.ngrams,
+          .draft_model = model.draft() != nullptr,
           .prefill = limits.prefill,
           .park_bytes_max = limits.park_bytes_max,
           .sequence_bytes = model.sequence_bytes()};
@@ -42,24 +41,20 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, RunnerLimits limits, Fault fault)
+Runner::Runner(Model& model, RunnerLimits limits, Fault fault, Clock clock)
     : model_(model),
       team_(llama_n_threads(model.context())),
       memory_(model.context(), model.shares_memory(), model.sequence_bytes()),
       planner_(limits_of(model, limits)),
-      fault_(std::move(fault)) {
-  const std::size_t rows = model.batch_tokens_max();
-  tokens_.reserve(rows);
-  positions_.reserve(rows);
-  sequences_.reserve(rows);
-  outputs_.reserve(rows);
-  sequence_counts_.assign(rows, 1);
-  for (std::size_t row = 0; row < rows; ++row) sequence_lists_.push_back(sequences_.data() + row);
+      fault_(std::move(fault)),
+      grammar_bytes_max_(limits.grammar_bytes_max),
+      now_(std::move(clock)),
+      batch_(model.batch_tokens_max()) {
+  if (model.draft() != nullptr) draft_.emplace(*model.draft());
 }
 
 bool Runner::idle() const {
-  return planner_.idle() && events_.empty() && !planner_.has_changes() &&
-         planner_.saved_bytes() == told_bytes_;
+  return planner_.idle() && events_.empty() && !planner_.has_changes();
 }
 
 void Runner::on_command(engine::Command command) {
@@ -96,6 +91,7 @@ void Runner::on(engine::Job job) {
                   .tokens_max = static_cast<std::uint32_t>(most),
                   .goes_on = !job.committed.empty()});
   }
+  bound_grammars();
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -152,6 +148,31 @@ Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine:
   return constraint;
 }
 
+// What is known of a grammar grows with the answer.
+void Runner::bound_grammars() {
+  while (pieces_) {
+    std::uint64_t sum = 0;
+    std::uint64_t most = 0;
+    sched::JobKey largest;
+    for (const auto& [key, running] : jobs_) {
+      const std::uint64_t bytes = running.sampler.constraint_bytes();
+      sum += bytes;
+      if (bytes > most) largest = key;
+      most = std::max(most, bytes);
+    }
+    if (sum <= grammar_bytes_max_) return;
+    fail_job(largest,
+             {.code = ErrorCode::overloaded,
+              .message = fmt::format("The grammars of all running answers take {} bytes of memory, "
+                                     "at most {} are allowed; that of this one takes the most, {}: "
+                                     "use a simpler one, or try again later.",
+                                     sum, grammar_bytes_max_, most),
+              .numbers = {{"bytes", static_cast<std::int64_t>(most)},
+                          {"bytes_taken", static_cast<std::int64_t>(sum)},
+                          {"bytes_max", static_cast<std::int64_t>(grammar_bytes_max_)}}});
+  }
+}
+
 Result<std::vector<engine::Event>> Runner::step() {
   while (true) {
     const auto parts = planner_.plan();
@@ -160,16 +181,11 @@ Result<std::vector<engine::Event>> Runner::step() {
     if (!*as_planned) continue;
     if (parts.empty()) break;
     start(parts);
+    draft();
     fill_batch(parts);
     model_.use_adapter(planner_.adapter());
-    const llama_batch batch{.n_tokens = static_cast<std::int32_t>(tokens_.size()),
-                            .token = tokens_.data(),
-                            .embd = nullptr,
-                            .pos = positions_.data(),
-                            .n_seq_id = sequence_counts_.data(),
-                            .seq_id = sequence_lists_.data(),
-                            .logits = outputs_.data()};
-    const auto begun = std::chrono::steady_clock::now();
+    const llama_batch batch = batch_.view();
+    const auto begun = now_();
     const int status = decode(batch, parts);
     llama_synchronize(model_.context());  // A device computes on behind the call.
     if (status == 1 && planner_.on_no_room()) continue;
@@ -185,11 +201,11 @@ Result<std::vector<engine::Event>> Runner::step() {
       fail_jobs(parts,
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
     } else {
-      sample(parts, std::chrono::steady_clock::now() - begun);
+      sample(parts, now_() - begun);
+      bound_grammars();
     }
     break;
   }
-  if (planner_.saved_bytes() != told_bytes_) tell({}, std::ssize(events_));
   return std::exchange(events_, {});
 }
 
@@ -200,6 +216,24 @@ Result<bool> Runner::move() {
   bool as_planned = true;
   for (const sched::KvMove& each : *moves) as_planned = planner_.on_moved(each) && as_planned;
   return as_planned;
+}
+
+engine::Memory Runner::take_memory() {
+  const auto [active, pinned, cached] = planner_.kv_use();
+  const auto [asked, reused, evictions] = planner_.take_kv_counts();
+  const ResidentMemory resident = resident_memory();
+  const std::uint64_t taken = active + pinned + cached;
+  const std::uint64_t own = model_.own_bytes(resident);
+  return {.cells_active = active,
+          .cells_pinned = pinned,
+          .cells_cached = cached,
+          .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .tokens_asked = asked,
+          .tokens_reused = reused,
+          .evictions = evictions,
+          .saved_bytes = planner_.saved_bytes(),
+          .resident_bytes = resident.all,
+          .own_bytes = own - std::min(own, planner_.saved_bytes())};
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
@@ -217,7 +251,7 @@ int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts)
 }
 
 void Runner::start(std::span<const sched::Part> parts) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = now_();
   for (const sched::Part& part : parts) {
     if (part.filler) continue;
     Running& running = jobs_.at(part.job);
@@ -225,11 +259,23 @@ void Runner::start(std::span<const sched::Part> parts) {
   }
 }
 
+void Runner::draft() {
+  const auto work = planner_.draft_work();
+  if (work.empty()) return;
+  const auto begun = now_();
+  std::vector<std::span<const TokenId>> texts;
+  for (const auto& [slot, begin, count, guesses] : work) {
+    texts.push_back(planner_.tokens(slot).subspan(begin, count));
+  }
+  if (const auto guesses = draft_->run(work, texts)) {
+    planner_.on_drafted(*guesses, now_() - begun);
+  } else {
+    planner_.on_draft_failed();
+  }
+}
+
 void Runner::fill_batch(std::span<const sched::Part> parts) {
-  tokens_.clear();
-  positions_.clear();
-  sequences_.clear();
-  outputs_.clear();
+  batch_.clear();
   for (const sched::Part& part : parts) {
     const auto known = part.filler ? std::span<const TokenId>{}
                                    : planner_.tokens(part.slot).subspan(part.begin, part.count);
@@ -241,10 +287,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
       } else if (index - known.size() < guess.size()) {
         token = guess[index - known.size()];
       }
-      tokens_.push_back(token.value);
-      positions_.push_back(static_cast<llama_pos>(part.begin + index));
-      sequences_.push_back(static_cast<llama_seq_id>(part.slot.value));
-      outputs_.push_back(part.last && index + 1 >= part.count ? 1 : 0);
+      batch_.add(part.slot, part.begin + index, token, part.last && index + 1 >= part.count);
     }
   }
 }
@@ -276,17 +319,12 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     events_.emplace_back(engine::Alive{});
     return;
   }
-  tell(std::move(step), before);  // A job's tokens, then its failure.
-}
-
-void Runner::tell(engine::Step step, std::ptrdiff_t at) {
   step.parked = planner_.take_parked();
   step.restored = planner_.take_restored();
-  step.saved_bytes = told_bytes_ = planner_.saved_bytes();
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;
   step.accepted = accepted;
-  events_.insert(events_.begin() + at, std::move(step));
+  events_.insert(events_.begin() + before, std::move(step));  // A job's tokens, then its failure.
 }
 
 float* Runner::logits(std::int32_t row) {
@@ -314,7 +352,7 @@ bool Runner::take(const sched::Part& part, Result<Sampler::Choice> choice, engin
                           .token = choice->token,
                           .end = end_after(planner_.tokens(part.slot), running.tokens_max)};
   if (const auto begun = std::exchange(running.prefill_begun, std::nullopt)) {
-    token.prefill = std::chrono::steady_clock::now() - *begun;
+    token.prefill = now_() - *begun;
     token.reused = planner_.reused(part.slot);
   }
   if (choice->logprobs) token.logprobs.push_back(*std::move(choice->logprobs));
@@ -353,8 +391,12 @@ void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& me
 }
 
 void Runner::fail_job(sched::JobKey key, const std::string& message, ErrorCode code) {
-  events_.emplace_back(engine::JobFailed{
-      .job = {key.id}, .gen = key.gen, .problem = {.code = code, .message = message}});
+  fail_job(key, {.code = code, .message = message});
+}
+
+void Runner::fail_job(sched::JobKey key, Problem problem) {
+  events_.emplace_back(
+      engine::JobFailed{.job = {key.id}, .gen = key.gen, .problem = std::move(problem)});
   planner_.on_failed(key);
   jobs_.erase(key);
 }

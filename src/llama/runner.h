@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -10,7 +11,9 @@
 #include <vector>
 
 #include "engine/job.h"
+#include "llama/batch.h"
 #include "llama/compute_team.h"
+#include "llama/draft_runner.h"
 #include "llama/fault.h"
 #include "llama/kv_memory.h"
 #include "llama/model.h"
@@ -20,20 +23,36 @@
 
 namespace seedance::llama {
 
+// What is guessed ahead, where the model allows it.
+struct Drafting {
+  std::uint32_t tokens_max = 0;  // In a batch.
+  bool ngrams = true;            // From what repeats, beside what the model's draft model guesses.
+};
+
 struct RunnerLimits {
   sched::PrefillLimits prefill = {};
-  std::uint32_t draft_tokens_max = 0;  // Guessed ones in a batch, where the model allows it.
-  std::uint64_t park_bytes_max = 0;    // Of what parked jobs save.
+  Drafting drafting = {};
+  // As much memory as the grammars of all jobs may take; beyond it, the job whose grammar takes
+  // the most is refused.
+  std::uint64_t grammar_bytes_max = kGrammarMemoryMax;
+  std::uint64_t park_bytes_max = 0;  // Of what parked jobs save.
 };
 
 // Carries out what the planner plans, on a model. Belongs to one thread.
 class Runner {
  public:
-  explicit Runner(Model& model, RunnerLimits limits = {}, Fault fault = {});
+  // By which the time of steps is taken.
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
+  explicit Runner(Model& model, RunnerLimits limits = {}, Fault fault = {},
+                  Clock clock = std::chrono::steady_clock::now);
 
   void on_command(engine::Command command);
 
-  // Also what nobody wants any more is gone, and everything told.
+  // What it has in memory, and what became of it since the last call.
+  engine::Memory take_memory();
+
+  // Also what nobody wants any more is gone.
   bool idle() const;
 
   // Computes one batch and samples. What happened since the last step comes back:
@@ -52,15 +71,16 @@ class Runner {
 
   void on(engine::Job job);
   void on(engine::Cancel cancel);
+  void bound_grammars();
   std::optional<Problem> refusal(const engine::Job& job) const;
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
   Result<bool> move();
   void start(std::span<const sched::Part> parts);
+  void draft();
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
-  void tell(engine::Step step, std::ptrdiff_t at);
   float* logits(std::int32_t row);
   Result<Sampler::Choice> choose(const sched::Part& part, float* logits);
   bool take(const sched::Part& part, Result<Sampler::Choice> choice, engine::Step& step);
@@ -69,6 +89,7 @@ class Runner {
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
   void fail_job(sched::JobKey key, const std::string& message,
                 ErrorCode code = ErrorCode::engine_failed);
+  void fail_job(sched::JobKey key, Problem problem);
 
   Model& model_;
   ComputeTeam team_;
@@ -76,17 +97,13 @@ class Runner {
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
-  std::uint64_t told_bytes_ = 0;  // That are saved.
   Fault fault_;
+  const std::uint64_t grammar_bytes_max_;
+  Clock now_;
   std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 
-  // The batch, in llama.cpp's form.
-  std::vector<llama_token> tokens_;
-  std::vector<llama_pos> positions_;
-  std::vector<llama_seq_id> sequences_;
-  std::vector<llama_seq_id*> sequence_lists_;
-  std::vector<std::int32_t> sequence_counts_;
-  std::vector<std::int8_t> outputs_;
+  std::optional<DraftRunner> draft_;
+  Batch batch_;
 };
 
 }  // namespace seedance::llama

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "llama/runner.h"
-#include "llama/test_model.h"
+#include "llama/test_machine.h"
 
 namespace seedance::llama {
 namespace {
@@ -16,73 +15,10 @@ namespace {
 using engine::Job;
 using engine::JobEnd;
 
+using Machine = TestMachine;
+using Outcome = TestMachine::Outcome;
+
 constexpr std::uint32_t kDrafts = 15;
-
-struct Outcome {
-  std::vector<TokenId> tokens = {};
-  std::vector<stream::TokenLogprobs> logprobs = {};
-  JobEnd end = JobEnd::none;
-};
-
-// A model and its runner, carried on by hand.
-class Machine {
- public:
-  explicit Machine(std::uint32_t draft_tokens_max, WorkerOptions options = {}) {
-    options.model_path = test_model_path();
-    options.threads = 1;
-    options.draft_tokens_max = draft_tokens_max;
-    if (options.context_tokens == 0) options.context_tokens = 512;
-    auto model = Model::load(options, log_, [](float) {});
-    SEEDANCE_CHECK(model.has_value(), "the test model loads");
-    model_ = *std::move(model);
-    runner_.emplace(*model_, RunnerLimits{.draft_tokens_max = draft_tokens_max});
-  }
-
-  void start(const Job& job) { runner_->on_command(job); }
-  void cancel(std::uint64_t id) { runner_->on_command(engine::Cancel{{id}, {1}}); }
-
-  void step() {
-    const auto events = runner_->step();
-    ASSERT_TRUE(events) << events.error().detail;
-    for (const engine::Event& event : *events) {
-      if (std::holds_alternative<engine::Alive>(event)) continue;
-      const auto* made = std::get_if<engine::Step>(&event);
-      ASSERT_NE(made, nullptr);
-      for (const engine::StepToken& token : made->tokens) take(token);
-      drafted += made->drafted;
-      accepted += made->accepted;
-    }
-  }
-
-  void run() {
-    while (!runner_->idle()) step();
-  }
-
-  Outcome run_alone(const Job& job) {
-    start(job);
-    run();
-    return std::exchange(outcomes[job.id.value], {});
-  }
-
-  const Model& model() const { return *model_; }
-
-  std::map<std::uint64_t, Outcome> outcomes;
-  std::uint32_t drafted = 0;
-  std::uint32_t accepted = 0;
-
- private:
-  void take(const engine::StepToken& token) {
-    Outcome& outcome = outcomes[token.job.value];
-    EXPECT_EQ(outcome.end, JobEnd::none) << "a token after the end of " << token.job.value;
-    outcome.tokens.push_back(token.token);
-    outcome.end = token.end;
-    for (const auto& each : token.logprobs) outcome.logprobs.push_back(each);
-  }
-
-  LogCapture log_;
-  std::unique_ptr<Model> model_;
-  std::optional<Runner> runner_;
-};
 
 // Says few words, so that it says the same again and again, but never for long.
 Job chatter(std::uint64_t id, std::uint32_t tokens_max) {

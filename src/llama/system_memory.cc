@@ -1,5 +1,7 @@
 #include "llama/system_memory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -35,6 +37,16 @@ std::uint64_t available_memory() {
   const auto used = number_in("/sys/fs/cgroup/memory.current");
   if (!limit || !used) return machine_available();
   return std::min(machine_available(), *limit - std::min(*limit, *used));
+}
+
+ResidentMemory resident_memory() {
+  std::ifstream file{"/proc/self/statm"};
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  if (!(file >> size >> resident >> shared)) return {};
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {.all = resident * page, .of_files = shared * page};
 }
 
 }  // namespace seedance::llama

@@ -14,6 +14,10 @@ std::string test_model_path() {
   return SEEDANCE_TEST_MODEL;
 }
 
+std::string test_draft_path() {
+  return SEEDANCE_TEST_DRAFT;
+}
+
 std::string test_adapter_path(std::uint32_t number) {
   return fmt::format("{}-{}.gguf", SEEDANCE_TEST_ADAPTERS, number);
 }

@@ -15,6 +15,9 @@ namespace seedance::llama {
 // A random-weight model of bench/make_model.py, made by the build.
 std::string test_model_path();
 
+// Likewise of other weights and the same vocabulary.
+std::string test_draft_path();
+
 // LoRA adapters for it, numbered from 1.
 std::string test_adapter_path(std::uint32_t number);
 

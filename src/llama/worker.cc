@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/codec.h"
 #include "engine/job.h"
@@ -51,6 +52,21 @@ std::string because(const std::string& reasons) {
   return reasons.empty() ? "" : ": " + reasons;
 }
 
+engine::DeviceMemory memory_of(const DeviceUse& use) {
+  return {.weights = use.weights, .kv = use.streams, .compute = use.compute};
+}
+
+std::vector<engine::DeviceReport> report_of(const Model& model) {
+  const std::vector<DeviceUse>& taken = model.taken();
+  std::vector<engine::DeviceReport> report(taken.size());
+  for (std::size_t at = 0; at < taken.size(); ++at) {
+    report[at] = {.device = taken[at].name,
+                  .predicted = memory_of(model.predicted().devices.at(at)),
+                  .taken = memory_of(taken[at])};
+  }
+  return report;
+}
+
 bool is_sign_of_life(const engine::Event& event) {
   return std::holds_alternative<engine::Alive>(event);
 }
@@ -59,17 +75,21 @@ bool is_sign_of_life(const engine::Event& event) {
 // parent is gone or something is wrong that cannot be put right here.
 Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options,
                    const Fault& fault) {
-  Runner runner{model,
-                {.prefill = {.step_target = std::chrono::milliseconds{options.step_target_ms},
-                             .step_max = std::chrono::milliseconds{options.step_max_ms},
-                             .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
-                 .draft_tokens_max = options.draft_tokens_max,
-                 .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
-                fault};
+  Runner runner{
+      model,
+      {.prefill = {.step_target = std::chrono::milliseconds{options.step_target_ms},
+                   .step_max = std::chrono::milliseconds{options.step_max_ms},
+                   .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
+       .drafting = {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams},
+       .grammar_bytes_max = options.grammar_bytes_max,
+       .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
+      fault};
   auto said = std::chrono::steady_clock::now();
+  auto memory_told = said;
   while (true) {
     while (true) {
       const auto wait = runner.idle() ? MessageSocket::Wait::yes : MessageSocket::Wait::no;
+      if (wait == MessageSocket::Wait::yes) send(socket, runner.take_memory());
       const auto body = socket.receive(wait);
       if (!body) return std::unexpected(body.error());
       if (!*body) break;
@@ -81,9 +101,14 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
     if (!events) return std::unexpected(events.error());
     const auto now = std::chrono::steady_clock::now();
     const bool news = !std::ranges::all_of(*events, is_sign_of_life);
-    if (!news && now - said < options.alive_every) continue;
-    said = now;
-    send(socket, *events);
+    if (news || now - said >= options.alive_every) {
+      said = now;
+      send(socket, *events);
+    }
+    if (now - memory_told >= options.memory_every) {
+      memory_told = now;
+      send(socket, runner.take_memory());
+    }
   }
 }
 
@@ -104,7 +129,8 @@ int run(MessageSocket& socket, const WorkerOptions& options) {
   send(socket, engine::Ready{.context_tokens = (*model)->context_tokens(),
                              .sequences_max = (*model)->sequences_max(),
                              .vocabulary_size = (*model)->vocabulary_size(),
-                             .timeline = (*model)->timeline()});
+                             .timeline = (*model)->timeline(),
+                             .memory = report_of(**model)});
   const auto served = serve(socket, **model, options, fault);
   if (served || served.error().code == Errc::disconnected) return kEnded;
   send(socket,

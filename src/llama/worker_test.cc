@@ -45,12 +45,20 @@ class TestWorker {
   }
 
   // The next event; nothing when the worker has closed its end.
-  std::optional<engine::Event> next() {
+  std::optional<engine::Event> next_of_all() {
     const auto body = child_.receive();
     if (!body) return std::nullopt;
     auto event = engine::decode_event(*body);
     EXPECT_TRUE(event) << event.error().detail;
     return *std::move(event);
+  }
+
+  // Skips Memory events.
+  std::optional<engine::Event> next() {
+    while (true) {
+      auto event = next_of_all();
+      if (!event || !std::holds_alternative<engine::Memory>(*event)) return event;
+    }
   }
 
   // Skips Loading events.
@@ -98,6 +106,10 @@ TEST(Worker, ReportsProgressThenWhatItCanDo) {
   EXPECT_EQ(ready.context_tokens, 256);
   EXPECT_EQ(ready.sequences_max, 64);
   EXPECT_EQ(ready.vocabulary_size, 4096);
+  ASSERT_EQ(ready.memory.size(), 1U);
+  EXPECT_EQ(ready.memory[0].device, "memory");
+  EXPECT_EQ(ready.memory[0].taken.kv, ready.memory[0].predicted.kv);
+  EXPECT_GT(ready.memory[0].taken.kv, 0U);
   const auto stages = std::views::keys(ready.timeline);
   EXPECT_THAT(std::vector(stages.begin(), stages.end()),
               testing::ElementsAre("load", "KV", "warm-up", "first token"));
@@ -206,6 +218,42 @@ TEST(Worker, ShowsThatItGoesOnInALongPrompt) {
   for (; event && std::holds_alternative<engine::Alive>(*event); event = worker.next()) ++alive;
   EXPECT_GE(alive, 200 / 16);
   ASSERT_TRUE(event && std::holds_alternative<engine::Step>(*event));
+}
+
+// What it has before it waits for work.
+engine::Memory memory_when_idle(TestWorker& worker) {
+  while (true) {
+    const auto event = worker.next_of_all();
+    if (!event) return {};
+    const auto* memory = std::get_if<engine::Memory>(&*event);
+    if (memory == nullptr) continue;
+    EXPECT_GT(memory->own_bytes, 0U);
+    EXPECT_GT(memory->resident_bytes, memory->own_bytes);
+    engine::Memory cells = *memory;
+    cells.resident_bytes = cells.own_bytes = 0;
+    return cells;
+  }
+}
+
+TEST(Worker, TellsWhatIsInItsMemory) {
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 2;
+  options.memory_every = std::chrono::hours{1};
+  TestWorker worker{options};
+  EXPECT_EQ(memory_when_idle(worker), (engine::Memory{.cells_free = 512}));
+  worker.send(greedy_job(1, random_prompt(1, 60), 4));
+  EXPECT_EQ(memory_when_idle(worker),
+            (engine::Memory{.cells_cached = 63, .cells_free = 449, .tokens_asked = 60}));
+  worker.send(greedy_job(2, random_prompt(1, 60), 4));
+  EXPECT_EQ(memory_when_idle(worker),
+            (engine::Memory{
+                .cells_cached = 63, .cells_free = 449, .tokens_asked = 60, .tokens_reused = 59}));
+  options.memory_every = {};
+  TestWorker talkative{options};
+  talkative.ready();
+  EXPECT_EQ(memory_when_idle(talkative).cells_active, 0U);
+  talkative.send(greedy_job(1, random_prompt(1, 60), 100));
+  EXPECT_EQ(memory_when_idle(talkative).cells_active, 60U);  // Also while it works.
 }
 
 TEST(Worker, IsSilentBetweenStepsThatFollowEachOtherQuickly) {
@@ -331,6 +379,22 @@ TEST(Worker, NamesTheAdapterThatCannotBeUsed) {
                              HasSubstr("blk.9.attn_q")));
 }
 
+// Each may take long, and the worker is not to be taken for stuck.
+TEST(Worker, ShowsThatItGoesOnWithEachAdapterThatItTries) {
+  const auto signs = [](std::vector<std::string> adapters) {
+    WorkerOptions options = options_for(test_model_path());
+    options.adapters = std::move(adapters);
+    TestWorker worker{options};
+    std::size_t count = 0;
+    auto event = worker.next();
+    for (; event && std::holds_alternative<engine::Loading>(*event); event = worker.next()) ++count;
+    EXPECT_TRUE(event && std::holds_alternative<engine::Ready>(*event));
+    return count;
+  };
+  const std::vector<std::string> two{test_adapter_path(1), test_adapter_path(2)};
+  EXPECT_EQ(signs(two), signs({}) + two.size() + 1);  // And when they are done.
+}
+
 TEST(Worker, LoadsItsAdaptersAndComputesWithThem) {
   WorkerOptions options = options_for(test_model_path());
   options.adapters = {test_adapter_path(1), test_adapter_path(2)};
@@ -364,9 +428,25 @@ TEST(Worker, RefusesMoreThanMemoryHolds) {
   EXPECT_THAT(failure(options), HasSubstr("at most 256"));
 }
 
+// Without trying, and before anything is loaded.
+TEST(Model, RefusesRoomThatThereIsNotAtOnce) {
+  LogCapture log;
+  WorkerOptions options = options_for(test_model_path());
+  options.shared_tokens = 100'000'000;
+  float progress = -1;
+  const auto model =
+      Model::load(options, log, [&](float share) { progress = share; }, std::uint64_t{1} << 30U);
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().detail,
+              testing::AllOf(HasSubstr("kv_tokens: room for 100000000 tokens needs "),
+                             HasSubstr("1 GiB are available")));
+  EXPECT_EQ(progress, -1);
+}
+
 TEST(Model, MeasuresMemoryExactlyWhenItMayBeShort) {
   LogCapture log;
-  const WorkerOptions options = options_for(test_model_path());
+  WorkerOptions options = options_for(test_model_path());
+  options.sequences_max = 64;
   const auto load = [&](std::uint64_t available) {
     return Model::load(options, log, [](float) {}, available);
   };

@@ -25,6 +25,7 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
              .sequence = limits.sequence_bytes,
              .first_place = limits.sequences_max}),
       budget_(limits.prefill),
+      model_draft_(limits.sequences_max),
       jobs_(limits.sequences_max) {
   SEEDANCE_CHECK(limits.batch_tokens_max > limits.sequences_max,
                  "while every sequence but one decodes in a batch, that one's prompt goes on");
@@ -56,6 +57,7 @@ std::span<const Part> BatchPlanner::plan() {
   for (auto& job : jobs_) {
     if (job) job->planned = job->placed = 0;
   }
+  by_model_ = false;
   choose_turn();
   admit(prompt_room());
   choose_turn();  // Who came in may go ahead.
@@ -209,7 +211,8 @@ std::uint32_t BatchPlanner::enter(Waiting& job) {
                  .arrival = job.arrival,
                  .scope = job.scope,
                  .claim = job.claim,
-                 .tokens_max = job.tokens_max};
+                 .tokens_max = job.tokens_max,
+                 .modelled = model_draft_.new_guess()};
   ++running_;
   return 1 + (slots_.take_copied() / kCopiedPerComputed) + as_tokens(std::exchange(moving_ns_, 0));
 }
@@ -264,17 +267,50 @@ std::uint32_t BatchPlanner::draft() {
     decoding.push_back(slot);
   }
   const auto count = static_cast<std::uint32_t>(decoding.size());
-  if (count == 0 || count > limits_.draft_tokens_max || prompt_room() == 0) return 0;
+  if (count == 0 || count > limits_.draft_tokens_max) return 0;
+  const std::uint32_t room = prompt_room();
+  if (room == 0) return 0;
   if (limits_.gap_max > 0 && decoding.back() - decoding.front() + 1 != count) return 0;
   most = std::min({most, limits_.batch_tokens_max / count, 1 + (limits_.draft_tokens_max / count)});
-  if (most < 2) return 0;
+  return most < 2 ? 0 : draft(decoding, most, room);
+}
+
+// By whatever promises more.
+std::uint32_t BatchPlanner::draft(std::span<const std::uint32_t> decoding, std::uint32_t rows_max,
+                                  std::uint32_t room) {
+  const auto count = static_cast<std::uint32_t>(decoding.size());
   std::vector<double> chances;
+  std::vector<ModelDraft::Sequence> sequences;
   for (const std::uint32_t slot : decoding) {
-    NgramDraft& guesses = jobs_[slot]->guesses;
-    if (guesses.guess(slots_.tokens({slot}), most - 1).empty()) continue;
-    chances.push_back(guesses.chance());
+    Running& job = *jobs_[slot];
+    const auto tokens = slots_.tokens({slot});
+    if (limits_.draft_ngrams && !job.repeats.guess(tokens, rows_max - 1).empty()) {
+      chances.push_back(job.repeats.chance());
+    }
+    sequences.push_back({.slot = {slot},
+                         .tokens = tokens,
+                         .chance = job.modelled.chance(),
+                         .open = !job.modelled.rest().empty()});
   }
-  return draft_budget_.rows(count, most, chances) - 1;
+  const auto by_repeats = draft_budget_.choose(count, rows_max, chances);
+  if (!limits_.draft_model || turn_.adapter != 0) return by_repeats.rows - 1;
+  const auto by_model =
+      model_draft_.plan(sequences, draft_budget_, rows_max, by_repeats.speed, room);
+  by_model_ = by_model.rows > 1;
+  return (by_model_ ? by_model : by_repeats).rows - 1;
+}
+
+void BatchPlanner::on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took) {
+  const auto work = draft_work();
+  for (std::size_t at = 0; at < work.size(); ++at) {
+    if (work[at].guesses > 0) jobs_[work[at].slot.value]->modelled.set(guesses[at]);
+  }
+  model_draft_.on_drafted(guesses, took);
+}
+
+std::span<const TokenId> BatchPlanner::guess(Slot slot) const {
+  const Running& job = *jobs_[slot.value];
+  return by_model_ ? job.modelled.rest() : job.repeats.rest();
 }
 
 // What of it is in memory is not known to be right.
@@ -345,10 +381,12 @@ void BatchPlanner::on_computed(Duration took) {
     if (job) job->fresh = false;
   }
   std::uint32_t decoding = 0;
+  std::uint32_t fillers = 0;  // Not of those who decode: PrefillBudget is not asked for them.
   std::uint32_t prompt_tokens = 0;
   std::uint32_t drafted = 0;
   for (const Part& part : parts_) {
-    (part.filler || decodes(part.slot.value) ? decoding : prompt_tokens) += part.count;
+    const bool decodes_here = !part.filler && decodes(part.slot.value);
+    (part.filler ? fillers : decodes_here ? decoding : prompt_tokens) += part.count;
     drafted += part.drafted;
     if (part.drafted == 0) continue;
     drafts_.tokens += std::min(part.drafted, static_cast<std::uint32_t>(guess(part.slot).size()));
@@ -358,7 +396,8 @@ void BatchPlanner::on_computed(Duration took) {
   } else if (drafted == 0) {
     budget_.on_step(decoding, prompt_tokens, took);
   }
-  if (prompt_tokens == 0) draft_budget_.on_step(decoding + drafted, took);
+  if (prompt_tokens == 0) draft_budget_.on_step(decoding + fillers + drafted, took);
+  model_draft_.on_computed(took);
   turns_.on_taken(turn_);
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (jobs_[slot]) slots_.on_computed({slot}, std::exchange(jobs_[slot]->placed, 0));
@@ -370,7 +409,11 @@ bool BatchPlanner::on_token(Slot slot, TokenId token) {
                  "a token follows when all before it are computed");
   slots_.append(slot, token);
   Running& job = *jobs_[slot.value];
-  const bool right = job.guesses.on_token(token);
+  const bool repeats = job.repeats.on_token(token);
+  const bool judged = !job.modelled.rest().empty();
+  const bool modelled = job.modelled.on_token(token);
+  if (judged) model_draft_.on_judged(modelled);
+  const bool right = by_model_ ? modelled : repeats;
   if (!right || job.drafted == 0) {
     drop_draft(slot.value);
     return false;

@@ -12,8 +12,10 @@
 #include "base/id.h"
 #include "base/priority.h"
 #include "sched/draft_budget.h"
+#include "sched/guess.h"
 #include "sched/job_key.h"
 #include "sched/kv_slots.h"
+#include "sched/model_draft.h"
 #include "sched/ngram_draft.h"
 #include "sched/park_memory.h"
 #include "sched/prefill_budget.h"
@@ -31,6 +33,8 @@ struct PlannerLimits {
   // Guessed tokens that a batch computes beside known ones, of all sequences together. More than
   // 0 only where the memory can be cut behind any token.
   std::uint32_t draft_tokens_max = 0;
+  bool draft_ngrams = true;  // They are guessed from what repeats,
+  bool draft_model = false;  // by a model, or by what promises more.
   PrefillLimits prefill = {};
   // What parked jobs may keep in the host's memory, and what a sequence takes there.
   std::uint64_t park_bytes_max = 0;
@@ -95,14 +99,14 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 // share passes; other prompts descend, so that each has passes of its own.
 //
 // While few decode, in neighbouring slots, and no prompt is there, guesses of what they
-// will say (NgramDraft) are computed behind their last tokens, as many for each, where that
-// is worth it (DraftBudget).
+// will say (NgramDraft, ModelDraft) are computed behind their last tokens, as many for each, where
+// that is worth it (DraftBudget). A draft model knows no adapters: with one, it guesses nothing.
 //
 // Protocol: add() and cancel() at any time between steps; plan(), then the owner
 // carries out take_changes() and calls on_moved() for each that is from or to the host's memory;
-// where one of these was false it plans again. Then it computes, and calls either on_computed()
-// and for each part that is `last` on_token(), again while that is true, or on_end(), or
-// on_no_room() or on_failed(). A value; belongs to one thread.
+// where one of these was false it plans again. Then it does draft_work(), where there is any,
+// computes, and calls either on_computed() and for each part that is `last` on_token(), again while
+// that is true, or on_end(), or on_no_room() or on_failed(). A value; belongs to one thread.
 class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
@@ -119,6 +123,12 @@ class BatchPlanner {
 
   // Whether the batch can be computed as far as this goes.
   bool on_moved(const KvMove& move);
+  // What a draft model is to do before the batch, and then: its guesses for each of that, or that
+  // it could not, and lost what it held.
+  std::span<const DraftWork> draft_work() const { return model_draft_.work(); }
+  void on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took);
+  void on_draft_failed() { model_draft_.on_failed(); }
+
   void on_computed(Duration took);  // What was planned is in the model's memory.
   // One more token is known. True when it was guessed: then the next row is that of the next.
   bool on_token(Slot slot, TokenId token);
@@ -146,10 +156,13 @@ class BatchPlanner {
   };
   Drafts take_drafts() { return std::exchange(drafts_, {}); }  // Since the last call.
 
+  KvUse kv_use() const { return slots_.use(); }
+  KvCounts take_kv_counts() { return slots_.take_counts(); }  // Since the last call.
+
   // Of a job that runs.
   std::span<const TokenId> tokens(Slot slot) const { return slots_.tokens(slot); }  // Known.
   std::uint32_t reused(Slot slot) const { return slots_.reused(slot); }  // Of its prompt.
-  std::span<const TokenId> guess(Slot slot) const { return jobs_[slot.value]->guesses.rest(); }
+  std::span<const TokenId> guess(Slot slot) const;
 
   bool idle() const { return running_ == 0 && waiting_.empty(); }
   std::size_t running() const { return running_; }
@@ -186,7 +199,8 @@ class BatchPlanner {
     bool fresh = true;  // It has just come in.
     std::uint32_t tokens_max = 0;
     std::uint32_t drafted = 0;  // Rows behind its last known token, in this batch.
-    NgramDraft guesses = {};
+    NgramDraft repeats = {};
+    Guess modelled = {};
   };
 
   std::uint32_t pending(std::uint32_t slot) const;
@@ -210,6 +224,8 @@ class BatchPlanner {
   void deal(std::uint32_t room);
   std::uint32_t deal(std::vector<std::uint32_t>& prompts, std::uint32_t room);
   std::uint32_t draft();
+  std::uint32_t draft(std::span<const std::uint32_t> decoding, std::uint32_t rows_max,
+                      std::uint32_t room);
   void drop_draft(std::uint32_t slot);
   void place_decoding(std::uint32_t drafted);
   void bridge(std::uint32_t begin, std::uint32_t end);
@@ -229,6 +245,8 @@ class BatchPlanner {
   Turns turns_;
   Turns::Turn turn_;  // Of the batch.
   DraftBudget draft_budget_;
+  ModelDraft model_draft_;
+  bool by_model_ = false;                     // The batch's guesses.
   std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;

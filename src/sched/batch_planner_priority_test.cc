@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -235,6 +237,40 @@ TEST(BatchPlannerPriority, ARealtimeJobAmongTwoHundredOthersBeginsAtOnce) {
       }
       EXPECT_LE(planner.take_parked(), 1);
     }
+  }
+}
+
+// The same while answers end all the time, so that slots are free between others that decode.
+TEST(BatchPlannerPriority, ARealtimeJobWaitsForNobodyToEnd) {
+  Prng random{1};
+  BatchPlanner planner{{.sequences_max = 64, .batch_tokens_max = 512, .gap_max = 8}};
+  std::map<std::uint64_t, std::uint64_t> left;  // Tokens to come, by job.
+  std::uint64_t next = 0;
+  const auto add_one = [&](Priority priority, std::uint64_t tokens) {
+    add(planner, next, 32, priority);
+    left[next++] = tokens;
+  };
+  std::optional<std::uint64_t> waits;
+  int waited = 0;
+  for (int i = 0; i < 3000; ++i) {
+    while (planner.waiting() < 8) add_one(batch, 64 + random.below(128));
+    if (i % 20 == 0 && !waits) {
+      waits = next;
+      waited = 0;
+      add_one(realtime, 8);
+    }
+    const Parts parts = plan(planner);
+    std::uint32_t rows = 0;
+    for (const Part& each : parts) rows += each.count;
+    planner.on_computed(milliseconds{8} + rows * microseconds{60});
+    ++waited;
+    for (const Part& each : parts) {
+      if (!each.last) continue;
+      if (each.job.id == waits) waits.reset();
+      planner.on_token(each.slot, {-1});
+      if (--left.at(each.job.id) == 0) planner.on_end(each.job);
+    }
+    if (waits) ASSERT_LT(waited, 3) << i;
   }
 }
 

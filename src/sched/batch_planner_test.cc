@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -209,6 +210,26 @@ TEST(BatchPlanner, OnePassDecodesWhenEverySecondJobHasEnded) {
 }
 
 // The next request of a conversation needs only its own words computed.
+// Three decode, and with the filler between them the step has as many rows as four: what is
+// measured then must count for three, or prompts wait for it until somebody ends.
+TEST(BatchPlanner, GivesAFreeSlotAwayAlsoWhereItIsBridged) {
+  BatchPlanner planner{kFour};
+  const auto compute = [&] {
+    const Parts parts = plan(planner);
+    planner.on_computed(std::chrono::milliseconds{1});
+    for (const Part& each : parts) {
+      if (each.last) planner.on_token(each.slot, {-1});
+    }
+    return parts;
+  };
+  for (std::uint64_t id = 0; id < 4; ++id) add(planner, job(id), 2);
+  for (int i = 0; i < 3; ++i) compute();
+  planner.on_end(job(1));
+  add(planner, job(4), 2);
+  EXPECT_EQ(compute()[1], filler(1));
+  EXPECT_GT(std::ranges::count(compute(), job(4), &Part::job), 0);
+}
+
 TEST(BatchPlanner, DoesNotComputeAPrefixAgain) {
   BatchPlanner planner{kReusing};
   planner.add({.key = job(1), .tokens = tokens_of(job(9), 6)});
@@ -412,9 +433,10 @@ TEST_F(Pause, IsNotForALowerClass) {
 }
 
 // Whatever comes and goes, each job's next token is chosen behind all of its own tokens and
-// nobody else's, no batch is over its limit, and all end.
+// nobody else's, no batch is over its limit, and all end, whatever is pinned.
 TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
   std::uint64_t reused = 0;
+  std::uint64_t pinned = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     RandomLoad load{seed, {.no_room = 20, .cancel = 30, .fail = 30}};
@@ -426,8 +448,10 @@ TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
     }
     EXPECT_TRUE(load.jobs().empty());
     reused += load.reused();
+    pinned += load.pinned();
   }
   EXPECT_GT(reused, 0);
+  EXPECT_GT(pinned, 0);
 }
 
 }  // namespace

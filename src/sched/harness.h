@@ -89,6 +89,12 @@ class Memory {
     }
   }
 
+  std::uint64_t tokens() const {  // In the model's.
+    std::uint64_t all = 0;
+    for (std::size_t slot = 0; slot < model_slots_; ++slot) all += slots_[slot].size();
+    return all;
+  }
+
   bool in_host(Slot slot) const { return slot.value >= model_slots_; }
   std::uint64_t host_bytes(SequenceBytes sequence) const {
     std::uint64_t bytes = 0;
@@ -165,6 +171,11 @@ class RandomLoad {
     }
     EXPECT_LE(rows, limits_.batch_tokens_max);
     planner_.on_computed(rows * took_);
+    const auto [active, pinned, cached] = planner_.kv_use();
+    if (limits_.gap_max > 0) {
+      EXPECT_EQ(active + pinned + cached, memory_.tokens());
+    }
+    pinned_ += pinned;
     for (const Part& each : parts) {
       if (each.last) take(each);
     }
@@ -185,6 +196,7 @@ class RandomLoad {
   const std::map<std::uint64_t, Known>& jobs() const { return jobs_; }  // That have not ended.
   std::uint64_t added() const { return added_; }
   std::uint64_t reused() const { return reused_; }
+  std::uint64_t pinned() const { return pinned_; }  // In all steps together.
   std::uint64_t parked() const { return parked_; }
   std::uint64_t saved() const { return saved_; }
   std::uint64_t restored() const { return restored_; }
@@ -270,6 +282,7 @@ class RandomLoad {
   std::map<std::uint64_t, Known> jobs_;
   std::uint64_t added_ = 0;
   std::uint64_t reused_ = 0;
+  std::uint64_t pinned_ = 0;
   std::uint64_t parked_ = 0;
   std::uint64_t saved_ = 0;
   std::uint64_t restored_ = 0;

@@ -1,6 +1,7 @@
 #include "sched/kv_slots.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -14,7 +15,8 @@ std::uint32_t common_prefix(std::span<const TokenId> a, std::span<const TokenId>
 
 }  // namespace
 
-KvSlots::KvSlots(KvLimits limits) : limits_(limits), contents_(limits.count) {
+KvSlots::KvSlots(KvLimits limits)
+    : limits_(limits), contents_(limits.count), cells_(limits.count, !limits.dense) {
   SEEDANCE_CHECK(limits.count > 0, "there is a slot");
 }
 
@@ -24,32 +26,44 @@ std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope,
   SEEDANCE_CHECK(!saved || saved->tokens < tokens.size(), "the last token is to be computed");
   const auto slot = limits_.dense ? beside(scope.adapter) : least_wanted();
   if (!slot) return std::nullopt;
-  const std::uint32_t found = saved ? 0 : begin_with_prefix(*slot, tokens, scope);
+  Beginning begins;
   if (saved) {
     rescue(*slot, 0, *slot);
     changes_.push_back({.slot = *slot, .from = saved->place, .tokens = saved->tokens});
+    cells_.cut(slot->value, 0);
+    cells_.compute(slot->value, saved->tokens);
+  } else {
+    begins = begin_with_prefix(*slot, tokens, scope);
   }
   at(*slot) = {.tokens = std::move(tokens),
                .scope = scope,
-               .computed = saved ? saved->tokens : found,
-               .reused = saved ? saved->reused : found,
+               .computed = saved ? saved->tokens : begins.tokens,
+               .reused = saved ? saved->reused : begins.tokens,
+               .pinned = begins.pinned,
                .used_at = ++uses_,
                .used = true,
                .coming = saved.has_value()};
   return slot;
 }
 
-// Gives its length.
-std::uint32_t KvSlots::begin_with_prefix(Slot slot, std::span<const TokenId> tokens, Scope scope) {
+KvSlots::Beginning KvSlots::begin_with_prefix(Slot slot, std::span<const TokenId> tokens,
+                                              Scope scope) {
   const Prefix prefix = longest(tokens, scope, slot);
   const Slot from = prefix.tokens > 0 ? prefix.slot : slot;
-  rescue(slot, from == slot ? prefix.tokens : 0, from);
+  pin(from, tokens.first(prefix.tokens));
+  const bool rescued = rescue(slot, from == slot ? prefix.tokens : 0, from);
   hold(slot, from, prefix.tokens);
+  std::uint32_t pinned = from == slot && !rescued ? std::min(at(from).pinned, prefix.tokens) : 0;
   if (from != slot && !at(from).used) {
     at(from).used_at = ++uses_;
-    if (at(from).computed == prefix.tokens) hold(from, from, 0);  // All of it is in both.
+    if (at(from).computed == prefix.tokens) {  // All of it is in both.
+      pinned = at(from).pinned;
+      hold(from, from, 0);
+    }
   }
-  return prefix.tokens;
+  counts_.asked += tokens.size();
+  counts_.reused += prefix.tokens;
+  return {.tokens = prefix.tokens, .pinned = pinned};
 }
 
 std::optional<Slot> KvSlots::comes_soon(std::span<const TokenId> tokens, Scope scope) const {
@@ -76,6 +90,7 @@ void KvSlots::append(Slot slot, TokenId token) {
 void KvSlots::on_computed(Slot slot, std::uint32_t tokens) {
   Content& content = at(slot);
   content.computed += tokens;
+  cells_.compute(slot.value, tokens);
   SEEDANCE_CHECK(content.computed <= content.tokens.size(), "only what is known is computed");
 }
 
@@ -102,6 +117,7 @@ void KvSlots::on_restored(Slot slot) {
 void KvSlots::on_not_restored(Slot slot) {
   at(slot).coming = false;
   at(slot).computed = at(slot).reused = 0;
+  cells_.cut(slot.value, 0);
 }
 
 std::uint32_t KvSlots::elsewhere(Slot slot) const {
@@ -130,6 +146,7 @@ void KvSlots::leave(Slot slot) {
 std::vector<TokenId> KvSlots::clear(Slot slot) {
   std::vector<TokenId> tokens = std::move(at(slot).tokens);
   at(slot).used = false;
+  cells_.cut(slot.value, 0);
   // Also when nothing was computed: what failed may have left something.
   changes_.push_back({.slot = slot, .from = slot, .tokens = 0});
   at(slot) = {};
@@ -138,8 +155,17 @@ std::vector<TokenId> KvSlots::clear(Slot slot) {
 
 bool KvSlots::evict() {
   const auto slot = oldest();
-  if (slot) clear(*slot);
-  return slot.has_value();
+  if (!slot) return false;
+  ++counts_.evictions;
+  Content& content = at(*slot);
+  if (content.pinned == 0 || content.pinned == content.computed) {
+    clear(*slot);
+    return true;
+  }
+  hold(*slot, *slot, content.pinned);
+  content.computed = content.pinned;
+  content.tokens.resize(content.pinned);
+  return true;
 }
 
 std::vector<KvChange> KvSlots::take_changes() {
@@ -148,6 +174,25 @@ std::vector<KvChange> KvSlots::take_changes() {
 
 std::uint32_t KvSlots::take_copied() {
   return std::exchange(copied_, 0);
+}
+
+KvUse KvSlots::use() const {
+  const auto count = [this](auto tokens_of) {
+    std::vector<std::uint32_t> tokens;
+    std::ranges::transform(contents_, std::back_inserter(tokens), tokens_of);
+    return cells_.count(tokens);
+  };
+  const std::uint64_t active =
+      count([](const Content& each) { return each.used ? each.computed : 0; });
+  const std::uint64_t wanted =
+      count([](const Content& each) { return each.used ? each.computed : each.pinned; });
+  return {.active = active,
+          .pinned = wanted - active,
+          .cached = count([](const Content& each) { return each.computed; }) - wanted};
+}
+
+KvCounts KvSlots::take_counts() {
+  return std::exchange(counts_, {});
 }
 
 // For a sequence that goes to `target`: rather there than elsewhere, and rather from one that
@@ -223,13 +268,20 @@ std::optional<Slot> KvSlots::empty() const {
   return std::nullopt;
 }
 
-// What nobody uses for longest.
+// What is pinned goes last, and its end, which is not, before it.
+int KvSlots::rank(const Content& content) {
+  if (content.pinned == 0) return 0;
+  return content.pinned < content.computed ? 1 : 2;
+}
+
+// What nobody uses and is wanted least: for longest.
 std::optional<Slot> KvSlots::oldest() const {
   std::optional<Slot> oldest;
   for (std::uint32_t slot = 0; slot < contents_.size(); ++slot) {
     const Content& content = contents_[slot];
     if (content.used || content.computed == 0) continue;
-    if (!oldest || content.used_at < at(*oldest).used_at) oldest = Slot{slot};
+    const auto order = [](const Content& each) { return std::pair{rank(each), each.used_at}; };
+    if (!oldest || order(content) < order(at(*oldest))) oldest = Slot{slot};
   }
   return oldest;
 }
@@ -239,21 +291,54 @@ std::optional<Slot> KvSlots::least_wanted() const {
   return slot ? slot : oldest();
 }
 
+// A sequence begins with this prefix of what the slot holds. Where it goes on otherwise the
+// prefix is pinned there, unless it is already, up to fewer tokens than are worth a copy.
+void KvSlots::pin(Slot slot, std::span<const TokenId> prefix) {
+  const std::size_t least = limits_.reuse_min;
+  if (prefix.empty() || at(slot).tokens.size() < prefix.size() + least) return;
+  std::size_t pins = 0;
+  Content* oldest = nullptr;
+  for (Content& content : contents_) {
+    if (content.pinned == 0) continue;
+    const std::span held = std::span{content.tokens}.first(content.computed);
+    const std::uint32_t common = content.scope == at(slot).scope ? common_prefix(prefix, held) : 0;
+    if (common + least > prefix.size()) {
+      content.pinned = std::max(content.pinned, common);
+      content.used_at = content.used ? content.used_at : ++uses_;
+      return;
+    }
+    ++pins;
+    if (oldest == nullptr || content.used_at < oldest->used_at) oldest = &content;
+  }
+  const std::size_t most = contents_.size() / 2;
+  if (most == 0) return;
+  if (pins >= most) oldest->pinned = 0;
+  at(slot).pinned = static_cast<std::uint32_t>(prefix.size());
+}
+
 // Of what the slot holds only the first `kept` tokens stay. Where the rest is worth it, all
-// of it moves to an empty slot, or in the place of something older, but not in that of
-// `other`, which is wanted.
-void KvSlots::rescue(Slot slot, std::uint32_t kept, Slot other) {
-  if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return;
+// of it moves to an empty slot, or in the place of something less wanted, but not in that of
+// `other`, which is. Whether it did.
+bool KvSlots::rescue(Slot slot, std::uint32_t kept, Slot other) {
+  if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return false;
   const auto refuge = least_wanted();
-  if (!refuge || *refuge == slot || *refuge == other) return;
+  const bool moves = refuge && *refuge != slot && *refuge != other;
+  if (!moves || at(*refuge).computed > 0) ++counts_.evictions;
+  if (!moves) return false;
   hold(*refuge, slot, at(slot).computed);
   at(*refuge) = at(slot);
+  return true;
 }
 
 void KvSlots::hold(Slot slot, Slot from, std::uint32_t tokens) {
   if (slot == from && at(slot).computed == tokens) return;
   changes_.push_back({.slot = slot, .from = from, .tokens = tokens});
-  if (slot != from && limits_.dense) copied_ += at(from).computed;
+  if (slot == from) {
+    cells_.cut(slot.value, tokens);
+  } else {
+    cells_.copy(slot.value, from.value, tokens);
+    if (limits_.dense) copied_ += at(from).computed;
+  }
   if (tokens == 0) at(slot) = {};
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/time.h"
+#include "sched/kv_cells.h"
 
 namespace seedance::sched {
 
@@ -69,12 +70,34 @@ struct Saved {
   friend bool operator==(const Saved&, const Saved&) = default;
 };
 
+// How many cells of the memory, each of which holds one token, are taken.
+struct KvUse {
+  std::uint64_t active = 0;  // By sequences that use a slot.
+  std::uint64_t pinned = 0;  // By prefixes that several shared.
+  std::uint64_t cached = 0;  // By what else is kept to be used again.
+
+  friend bool operator==(const KvUse&, const KvUse&) = default;
+};
+
+struct KvCounts {
+  std::uint64_t asked = 0;      // Tokens with which sequences entered.
+  std::uint64_t reused = 0;     // Of these, those that lay there.
+  std::uint64_t evictions = 0;  // Times that something kept had to give way.
+
+  friend bool operator==(const KvCounts&, const KvCounts&) = default;
+};
+
 // Which tokens each slot holds, who may have it, and what of it can be used again.
 //
 // A sequence uses a slot from enter() to leave(). What it had computed stays there until
 // the slot, or in a memory that all share its room, is wanted: then the least recently used
 // goes first. A new sequence begins with the longest prefix of its tokens that lies in any
 // slot, used or not. A value; belongs to one thread.
+//
+// A prefix behind which a second sequence goes on otherwise, such as a system prompt, is pinned in
+// one slot: that goes when there is nothing else, and its end, where room is shared, before it.
+// At most half of the slots are pinned, those of the prefixes that were wanted last. Nobody
+// waits for a pin.
 //
 // Slots are looked through one by one: there are at most 256, and comparing stops at the
 // first token that differs.
@@ -110,7 +133,7 @@ class KvSlots {
   void leave(Slot slot);
   // Likewise, and what it holds may be wrong or is in the way. Gives the tokens back.
   std::vector<TokenId> clear(Slot slot);
-  // Drops the least recently used of what nobody uses. False when there is none.
+  // Drops the least wanted of what nobody uses. False when there is none.
   bool evict();
 
   bool used(Slot slot) const { return at(slot).used; }
@@ -125,15 +148,23 @@ class KvSlots {
   // How many tokens are copied for it.
   std::uint32_t take_copied();
 
+  KvUse use() const;
+  KvCounts take_counts();  // Since the last call.
+
  private:
   struct Content {
     std::vector<TokenId> tokens = {};
     Scope scope = {};
     std::uint32_t computed = 0;
     std::uint32_t reused = 0;
+    std::uint32_t pinned = 0;  // Of its tokens, the first.
     std::uint64_t used_at = 0;
     bool used = false;
     bool coming = false;  // Out of the host's memory.
+  };
+  struct Beginning {
+    std::uint32_t tokens = 0;
+    std::uint32_t pinned = 0;
   };
   struct Prefix {
     Slot slot;
@@ -142,7 +173,7 @@ class KvSlots {
 
   Content& at(Slot slot) { return contents_[slot.value]; }
   const Content& at(Slot slot) const { return contents_[slot.value]; }
-  std::uint32_t begin_with_prefix(Slot slot, std::span<const TokenId> tokens, Scope scope);
+  Beginning begin_with_prefix(Slot slot, std::span<const TokenId> tokens, Scope scope);
   Prefix longest(std::span<const TokenId> tokens, Scope scope, std::optional<Slot> target) const;
   bool worth_copying(std::uint32_t tokens, std::size_t all) const;
   std::optional<Slot> lowest_unused() const;
@@ -151,11 +182,15 @@ class KvSlots {
   std::optional<Slot> empty() const;
   std::optional<Slot> oldest() const;
   std::optional<Slot> least_wanted() const;
-  void rescue(Slot slot, std::uint32_t kept, Slot other);
+  static int rank(const Content& content);
+  void pin(Slot slot, std::span<const TokenId> prefix);
+  bool rescue(Slot slot, std::uint32_t kept, Slot other);
   void hold(Slot slot, Slot from, std::uint32_t tokens);
 
   KvLimits limits_;
   std::vector<Content> contents_;
+  KvCells cells_;
+  KvCounts counts_;
   std::vector<KvChange> changes_;
   std::uint64_t uses_ = 0;
   std::uint32_t copied_ = 0;

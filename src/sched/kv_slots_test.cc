@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "base/random.h"
+
 namespace seedance::sched {
 namespace {
 
@@ -116,6 +118,118 @@ TEST(KvSlots, GivesUpWhatWasNotUsedForLongest) {
   EXPECT_EQ(slots.take_changes(), (Changes{{{1}, {1}, 0}}));
   EXPECT_TRUE(slots.evict());
   EXPECT_FALSE(slots.evict());
+}
+
+// Nothing is given up as long as there is room.
+TEST(KvSlots, CountsWhatIsUsedAgainAndWhatGivesWay) {
+  KvSlots slots{kThree};
+  for (int who = 1; who <= 3; ++who) slots.leave(enter(slots, tokens(8, 10, who)));
+  EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 54, .reused = 16, .evictions = 0}));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .pinned = 8, .cached = 46}));
+  enter(slots, tokens(8, 20, 4));
+  EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 28, .reused = 8, .evictions = 1}));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 28, .pinned = 8, .cached = 28}));
+  enter(slots, tokens(0, 5, 5));
+  enter(slots, tokens(0, 5, 6));
+  EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 10, .reused = 0, .evictions = 2}));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 38, .cached = 0}));
+}
+
+TEST(KvSlots, CountsCellsThatManyShareOnce) {
+  KvSlots slots{{.count = 3, .reuse_min = 4, .dense = false}};
+  const Slot first = enter(slots, tokens(8, 10, 1));
+  const Slot second = enter(slots, tokens(8, 20, 2));
+  EXPECT_EQ(slots.use(), (KvUse{.active = 38, .cached = 0}));
+  slots.leave(first);
+  EXPECT_EQ(slots.use(), (KvUse{.active = 28, .cached = 10}));
+  slots.leave(second);
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .pinned = 8, .cached = 30}));
+  EXPECT_TRUE(slots.evict());  // The second, whose beginning the first has.
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .pinned = 8, .cached = 10}));
+  EXPECT_TRUE(slots.evict());  // The end of the first.
+  EXPECT_EQ(slots.use(), (KvUse{.active = 0, .pinned = 8, .cached = 0}));
+  EXPECT_TRUE(slots.evict());
+  EXPECT_EQ(slots.use(), KvUse{});
+  EXPECT_FALSE(slots.evict());
+  EXPECT_EQ(slots.take_counts().evictions, 3U);
+}
+
+// Many that come once cost nobody the system prompt that two had.
+TEST(KvSlots, WhatSeveralSharedOutlivesWhatOneHad) {
+  for (const bool dense : {true, false}) {
+    KvSlots slots{{.count = 4, .reuse_min = 4, .dense = dense}};
+    for (int who = 1; who <= 2; ++who) slots.leave(enter(slots, tokens(8, 10, who)));
+    EXPECT_EQ(slots.use().pinned, 8U);
+    for (int who = 3; who <= 20; ++who) slots.leave(enter(slots, tokens(0, 9, who)));
+    EXPECT_EQ(slots.reused(*slots.enter(tokens(8, 10, 21))), 8);
+  }
+}
+
+// A conversation that goes on is one, however many turns it has.
+TEST(KvSlots, PinsNothingThatOneGoesOnWith) {
+  KvSlots slots{kThree};
+  for (std::uint32_t own = 10; own < 60; own += 10) slots.leave(enter(slots, tokens(8, own)));
+  EXPECT_EQ(slots.use().pinned, 0U);
+}
+
+TEST(KvSlots, PinsAPrefixOnceHoweverManyShareIt) {
+  KvSlots slots{{.count = 8, .reuse_min = 4, .dense = true}};
+  for (int who = 1; who <= 8; ++who) slots.leave(enter(slots, tokens(8, 10, who)));
+  EXPECT_EQ(slots.use().pinned, 8U);
+}
+
+TEST(KvSlots, PinsAtMostHalfOfTheSlotsAndThoseThatWereWantedLast) {
+  KvSlots slots{{.count = 4, .reuse_min = 4, .dense = false}};
+  const auto ask = [&](std::int32_t prompt, std::int32_t who) {
+    std::vector<TokenId> all(8, TokenId{-prompt});
+    for (std::int32_t at = 0; at < 9; ++at) all.push_back({(who * 1000) + at});
+    const Slot slot = enter(slots, std::move(all));
+    slots.leave(slot);
+    return slots.reused(slot);
+  };
+  for (int prompt = 1; prompt <= 3; ++prompt) {
+    for (int who = 0; who < 2; ++who) ask(prompt, (prompt * 10) + who);
+  }
+  EXPECT_EQ(slots.use().pinned, 16U);
+  for (int who = 40; who < 50; ++who) ask(who, who);
+  EXPECT_EQ(ask(1, 60), 0U);
+  EXPECT_EQ(ask(2, 60), 8U);
+  EXPECT_EQ(ask(3, 60), 8U);
+}
+
+// Whatever is pinned, there is a slot for whoever comes as long as one is not used, and all
+// room can be had.
+TEST(KvSlots, PinsKeepNobodyOutUnderRandomUse) {
+  Prng random{5};
+  std::uint64_t pinned = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::uint32_t count = 1 + static_cast<std::uint32_t>(random.below(6));
+    KvSlots slots{{.count = count, .reuse_min = 4, .dense = random.below(2) == 0}};
+    std::vector<Slot> used;
+    for (int step = 0; step < 100; ++step) {
+      if (random.below(2) == 0) {
+        const auto prompt = static_cast<std::int32_t>(random.below(4));
+        std::vector<TokenId> all(5 + random.below(8), TokenId{-prompt});
+        all.resize(all.size() + random.below(20), TokenId{step});
+        const auto many = static_cast<std::uint32_t>(all.size());
+        const auto slot = slots.enter(std::move(all));
+        ASSERT_EQ(slot.has_value(), used.size() < count);
+        if (!slot) continue;
+        slots.on_computed(*slot, many - slots.computed(*slot));
+        used.push_back(*slot);
+      } else if (!used.empty()) {
+        const auto who = used.begin() + static_cast<std::ptrdiff_t>(random.below(used.size()));
+        slots.leave(*who);
+        used.erase(who);
+      } else if (random.below(8) == 0) {
+        while (slots.evict()) {
+        }
+        ASSERT_EQ(slots.use(), KvUse{});
+      }
+      pinned += slots.use().pinned;
+    }
+  }
+  EXPECT_GT(pinned, 0U);
 }
 
 TEST(KvSlots, KnowsWhatComesSoon) {

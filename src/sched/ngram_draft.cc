@@ -13,9 +13,6 @@ constexpr auto kLengths = std::to_array<std::size_t>({4, 3, 2});
 constexpr std::size_t kTableMin = 64;
 constexpr std::size_t kProbesMax = 32;
 
-// The share of the newest guess in the average.
-constexpr double kNewest = 0.125;
-
 constexpr std::uint32_t entry_of(std::size_t end, std::size_t length) {
   return static_cast<std::uint32_t>((end << 2U) | (length - 1));
 }
@@ -37,8 +34,7 @@ std::size_t hash(std::span<const TokenId> tokens) {
 }  // namespace
 
 std::span<const TokenId> NgramDraft::guess(std::span<const TokenId> tokens, std::uint32_t count) {
-  guess_.clear();
-  told_ = 0;
+  guess_.set({});
   for (; indexed_ + 1 < tokens.size(); ++indexed_) {
     for (const std::size_t length : kLengths) {
       if (length <= indexed_ + 1) insert(tokens, entry_of(indexed_, length));
@@ -48,20 +44,12 @@ std::span<const TokenId> NgramDraft::guess(std::span<const TokenId> tokens, std:
     if (table_.empty() || length > tokens.size()) continue;
     const Entry found = table_[place(tokens, entry_of(tokens.size() - 1, length))];
     if (found == 0 || !std::ranges::equal(ngram(tokens, found), tokens.last(length))) continue;
-    for (std::size_t at = (found >> 2U) + 1; guess_.size() < count; ++at) {
-      guess_.push_back(at < tokens.size() ? tokens[at] : guess_[at - tokens.size()]);
+    for (std::size_t at = (found >> 2U) + 1; guess_.rest().size() < count; ++at) {
+      guess_.add(at < tokens.size() ? tokens[at] : guess_.rest()[at - tokens.size()]);
     }
     break;
   }
-  return guess_;
-}
-
-bool NgramDraft::on_token(TokenId token) {
-  if (told_ == guess_.size()) return false;
-  const bool right = guess_[told_++] == token;
-  chance_ += kNewest * ((right ? 1 : 0) - chance_);
-  if (!right) told_ = guess_.size();
-  return right;
+  return guess_.rest();
 }
 
 // Of the same n-gram, or a free one for it, or one that it drives out.

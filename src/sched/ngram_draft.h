@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/id.h"
+#include "sched/guess.h"
 
 namespace seedance::sched {
 
 // Guesses that a sequence goes on as it did the last time that its last four, three or two
-// tokens came (prompt lookup decoding, Saxena 2023), and keeps count of how often that is
-// right: also of guesses that nobody used, so that it costs nothing to know.
+// tokens came (prompt lookup decoding, Saxena 2023).
 //
 // Each token is looked at a bounded number of times, and takes 24 to 48 bytes. Whoever chooses
 // tokens so that they collide in the table makes it forget, not slow. A value; belongs to one
@@ -25,13 +25,11 @@ class NgramDraft {
   std::span<const TokenId> guess(std::span<const TokenId> tokens, std::uint32_t count);
 
   // The next token after those; each one is told. Whether it was the one guessed.
-  bool on_token(TokenId token);
+  bool on_token(TokenId token) { return guess_.on_token(token); }
 
-  // What is guessed beyond the tokens told.
-  std::span<const TokenId> rest() const { return std::span{guess_}.subspan(told_); }
-
-  // How likely the next guess is right, judged by the last ones: 0 to 1.
-  double chance() const { return chance_; }
+  // As Guess has them.
+  std::span<const TokenId> rest() const { return guess_.rest(); }
+  double chance() const { return guess_.chance(); }
 
  private:
   // Where an n-gram ended last, with its length; 0 = none.
@@ -44,9 +42,7 @@ class NgramDraft {
   std::vector<Entry> table_;
   std::size_t used_ = 0;     // Entries in it.
   std::size_t indexed_ = 0;  // Tokens at which n-grams end that are in it.
-  std::vector<TokenId> guess_;
-  std::size_t told_ = 0;  // Of guess_.
-  double chance_ = 0.5;
+  Guess guess_;
 };
 
 }  // namespace seedance::sched

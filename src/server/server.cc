@@ -282,7 +282,8 @@ ReadyReport Server::report() const {
     report.models.push_back({.name = spec.full_name(),
                              .context_tokens = ready.context_tokens,
                              .sequences_max = ready.sequences_max,
-                             .timeline = ready.timeline});
+                             .timeline = ready.timeline,
+                             .memory = ready.memory});
   }
   return report;
 }

@@ -30,6 +30,7 @@ struct ReadyReport {
     std::uint32_t sequences_max = 0;
     // Stages of its start: name and milliseconds.
     std::vector<std::pair<std::string, double>> timeline;
+    std::vector<engine::DeviceReport> memory;  // As in engine::Ready.
   };
 
   std::string url;

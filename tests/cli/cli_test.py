@@ -73,9 +73,11 @@ class Directory(unittest.TestCase):
 
 class Refusals(Directory):
     def test_flags(self):
-        self.assert_refused(run("serve", "--prot", "1"), "--prot")
+        self.assert_refused(run("serve", "--prot", "1"), "did you mean --port?")
         self.assert_refused(run("serve", "--port"), "--port")
         self.assert_refused(run("nonsense"), "nonsense")
+        self.assert_refused(run("sevre", "--port", "1"), "no command sevre", "did you mean serve?")
+        self.assert_refused(run("keys", "revok", "x"), "did you mean revoke?")
         self.assert_refused(run("serve", "--port", "1", "--port", "2"), "--port was given twice")
         self.assert_refused(run("serve", "--insecure", "--insecure"), "--insecure was given twice")
         self.assert_refused(run("chat", "hello", "--seed", "1", "--seed", "2"), "--seed was given")
@@ -206,10 +208,23 @@ class Fit(Directory):
         self.assertLess(tight["streams_max"], 256)
         self.assertEqual(tight["devices"][0]["weights_bytes"], roomy["devices"][0]["weights_bytes"])
 
+    def test_takes_as_many_streams_as_fit_like_the_server(self):
+        few = json.loads(self.fit("--json", "--ctx-size", "2048", "--memory", "200", MODEL).stdout)
+        self.assertTrue(few["fits"])
+        self.assertTrue(0 < few["streams"] < 64, few)
+
+    def test_says_of_any_room_what_it_takes(self):
+        result = self.fit("--json", "--kv-tokens", "1000000000", "--memory", "1000", MODEL)
+        self.assertEqual(result.returncode, 1)
+        large = json.loads(result.stdout)
+        small = json.loads(self.fit("--json", "--kv-tokens", "1000000", MODEL).stdout)
+        self.assertAlmostEqual(large["devices"][-1]["streams_bytes"] / 1000
+                               / small["devices"][-1]["streams_bytes"], 1, places=3)
+
     def test_refuses_what_it_cannot_lay_out(self):
         for arguments, word in ((["/no/such.gguf"], "/no/such.gguf"),
                                 ([MODEL, "--kv-type", "f15"], "f15"),
-                                ([MODEL, "--parallel", "0"], "--parallel")):
+                                ([MODEL, "--parallel", "257"], "--parallel")):
             self.assert_refused(self.fit(*arguments), word)
 
 

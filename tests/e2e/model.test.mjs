@@ -57,8 +57,14 @@ for (const model of models) describe(basename(model), () => {
     const [next, cached] = await ask('second', second);
     assert.equal(cached, first.length + answer.length - 1);  // Its last token was never computed.
     assert.ok(regrets(model, [[second, next]])[0] < 0.05);
-    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    let metrics;
+    do {  // The worker tells it before it waits for work: behind the answer.
+      metrics = await (await fetch(`${server.url}/metrics`)).text();
+    } while (!new RegExp(`^seedance_kv_prefix_reused_total ${cached}$`, 'm').test(metrics));
     assert.match(metrics, new RegExp(`^seedance_prompt_tokens_cached_total ${cached}$`, 'm'));
+    assert.match(metrics, /^seedance_kv_cells\{state="active"\} 0$/m);
+    assert.match(metrics, /^seedance_kv_cells\{state="cached"\} [1-9]/m);
+    assert.match(metrics, /^seedance_engine_own_bytes [1-9]/m);
     await client.close();
   });
 

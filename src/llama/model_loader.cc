@@ -1,0 +1,72 @@
+#include "llama/model_loader.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llama/failure.h"
+#include "llama/model_file.h"
+
+namespace seedance::llama {
+namespace {
+
+std::string because(const std::string& reasons) {
+  return reasons.empty() ? "" : ": " + reasons;
+}
+
+Result<void> check_kind(const llama_model* model, const std::string& path) {
+  const auto refuse = [&](std::string_view kind) {
+    return fail(Errc::invalid, fmt::format("model file '{}' holds {}, which cannot continue a text "
+                                           "token by token",
+                                           path, kind));
+  };
+  if (!llama_model_has_decoder(model)) return refuse("an encoder");
+  if (llama_model_has_encoder(model)) return refuse("an encoder with a decoder");
+  if (llama_model_is_diffusion(model)) return refuse("a diffusion model");
+  if (llama_vocab_n_tokens(llama_model_get_vocab(model)) <= 0) {
+    return refuse("a model without vocabulary");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ModelPointer> load_model(const WorkerOptions& options, LogCapture& log, Load load,
+                                const std::function<void(float)>& progress) {
+  const auto file = inspect_model_file(options.model_path);
+  if (!file) return fail(file.error().code, file.error().detail + because(log.take()));
+  llama_backend_init();
+  llama_model_params parameters = llama_model_default_params();
+  parameters.n_gpu_layers = options.gpu_layers;
+  parameters.no_alloc = load == Load::layout;
+  parameters.load_mode = load == Load::layout ? LLAMA_LOAD_MODE_NONE : LLAMA_LOAD_MODE_MMAP;
+  parameters.progress_callback = [](float share, void* tell) {
+    (*static_cast<const std::function<void(float)>*>(tell))(share);
+    return true;
+  };
+  parameters.progress_callback_user_data = const_cast<std::function<void(float)>*>(&progress);
+  std::vector<const char*> paths;
+  for (const std::string& path : file->paths) paths.push_back(path.c_str());
+  ModelPointer model{llama_model_load_from_splits(paths.data(), paths.size(), parameters)};
+  if (!model) {
+    const std::string complaint = log.take();
+    return fail(code_of(complaint), fmt::format("model file '{}' cannot be loaded{}",
+                                                options.model_path, because(complaint)));
+  }
+  if (const auto kind = check_kind(model.get(), options.model_path); !kind) {
+    return std::unexpected(kind.error());
+  }
+  return model;
+}
+
+Result<ModelPointer> load_draft_model(WorkerOptions options, LogCapture& log, Load load,
+                                      const std::function<void(float)>& progress) {
+  options.model_path = options.draft_model;
+  auto model = load_model(options, log, load, progress);
+  if (!model) return fail(model.error().code, "draft_model: " + model.error().detail);
+  return model;
+}
+
+}  // namespace seedance::llama
