@@ -132,7 +132,7 @@ void Core::settle_drain() {
 void Core::on(EngineEvent& event, TimePoint now) {
   Model& model = model_of(event.model);
   if (auto* step = std::get_if<engine::Step>(&event.event)) {
-    on_step(model, *step, now);
+    on_step(*step, now);
     start_queued(model, now);
   } else if (auto* failed = std::get_if<engine::JobFailed>(&event.event)) {
     on_job_failed(*failed, now);
@@ -149,8 +149,9 @@ void Core::on(EngineEvent& event, TimePoint now) {
   }
 }
 
-void Core::on_step(Model& model, const engine::Step& step, TimePoint now) {
-  on_parking(model, step);
+void Core::on_step(const engine::Step& step, TimePoint now) {
+  stats_.sequences_parked.add(step.parked);
+  stats_.sequences_restored.add(step.restored);
   stats_.tokens_drafted.add(step.drafted);
   stats_.drafts_accepted.add(step.accepted);
   if (left_) return;  // Whoever takes over makes these tokens.

@@ -173,9 +173,7 @@ class Core {
   void on(JournalFlows& flows, TimePoint now);
 
   void on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now);
-  void on_step(Model& model, const engine::Step& step, TimePoint now);
-  void on_parking(Model& model, const engine::Step& step);
-  void on_saved_bytes(Model& model, std::uint64_t bytes);
+  void on_step(const engine::Step& step, TimePoint now);
   static void look_ahead(std::span<Stream* const> streams, std::size_t at);
   void on_token(Stream& stream, const engine::StepToken& token, TimePoint now);
   void count_pause(Duration pause);

@@ -1,6 +1,4 @@
 // The part of Core that knows what engines say of their memory.
-#include <utility>
-
 #include "core/state.h"
 
 namespace seedance::core {
@@ -45,6 +43,7 @@ void Core::on_memory(Model& model, const engine::Memory& memory) {
     all.cells_pinned += each->memory.cells_pinned;
     all.cells_cached += each->memory.cells_cached;
     all.cells_free += each->memory.cells_free;
+    all.saved_bytes += each->memory.saved_bytes;
     all.resident_bytes += each->memory.resident_bytes;
     all.own_bytes += each->memory.own_bytes;
   }
@@ -52,22 +51,12 @@ void Core::on_memory(Model& model, const engine::Memory& memory) {
   stats_.kv_cells_pinned.set(static_cast<std::int64_t>(all.cells_pinned));
   stats_.kv_cells_cached.set(static_cast<std::int64_t>(all.cells_cached));
   stats_.kv_cells_free.set(static_cast<std::int64_t>(all.cells_free));
+  stats_.park_memory_bytes.set(static_cast<std::int64_t>(all.saved_bytes));
   stats_.engine_resident_bytes.set(static_cast<std::int64_t>(all.resident_bytes));
   stats_.engine_own_bytes.set(static_cast<std::int64_t>(all.own_bytes));
   stats_.kv_tokens_asked.add(memory.tokens_asked);
   stats_.kv_tokens_reused.add(memory.tokens_reused);
   stats_.kv_evictions.add(memory.evictions);
-}
-
-void Core::on_parking(Model& model, const engine::Step& step) {
-  stats_.sequences_parked.add(step.parked);
-  stats_.sequences_restored.add(step.restored);
-  on_saved_bytes(model, step.saved_bytes);
-}
-
-void Core::on_saved_bytes(Model& model, std::uint64_t bytes) {
-  const auto more = static_cast<std::int64_t>(bytes - std::exchange(model.saved_bytes, bytes));
-  stats_.park_memory_bytes.set(stats_.park_memory_bytes.value() + more);
 }
 
 }  // namespace seedance::core

@@ -150,24 +150,5 @@ TEST(Priorities, AreCounted) {
   EXPECT_THAT(text, HasSubstr("seedance_sequences_restored_total 1\n"));
 }
 
-// An engine's memory is gone with it.
-TEST(Priorities, WhatAnEngineSavedIsCountedAsLongAsItLives) {
-  Harness h;
-  h.start(1);
-  const auto bytes = [&h] {
-    std::string text;
-    append_text(text, h.core.stats());
-    const std::string name = "\nseedance_park_memory_bytes ";
-    const std::size_t at = text.find(name) + name.size();
-    return text.substr(at, text.find('\n', at) - at);
-  };
-  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .saved_bytes = 700}});
-  EXPECT_EQ(bytes(), "700");
-  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .saved_bytes = 300}});
-  EXPECT_EQ(bytes(), "300");
-  h.pass(EngineDown{kModel});
-  EXPECT_EQ(bytes(), "0");
-}
-
 }  // namespace
 }  // namespace seedance::core

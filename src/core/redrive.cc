@@ -33,7 +33,6 @@ void Core::on(EngineDown& down, TimePoint now) {
   model.engine_up = false;
   on_memory(model, {});  // It was the engine's.
   sum_memory();
-  on_saved_bytes(model, 0);
   if (down.other_settings) acquit(model);
   std::vector<Stream*> lost;
   for (const auto& [number, stream] : active_) {

@@ -102,8 +102,7 @@ struct Core::Model {
   bool vocabulary_up = false;
   std::optional<engine::Ready> capacity;  // Since the engine was first ready.
   bool engine_up = false;
-  engine::Memory memory;          // As the engine told last.
-  std::uint64_t saved_bytes = 0;  // In the engine.
+  engine::Memory memory;  // As the engine told last.
   // At the vocabulary process, or for the next one.
   struct Asked {
     std::uint64_t number = 0;  // Of the stream.

@@ -54,8 +54,7 @@ Runner::Runner(Model& model, RunnerLimits limits, Fault fault, Clock clock)
 }
 
 bool Runner::idle() const {
-  return planner_.idle() && events_.empty() && !planner_.has_changes() &&
-         planner_.saved_bytes() == told_bytes_;
+  return planner_.idle() && events_.empty() && !planner_.has_changes();
 }
 
 void Runner::on_command(engine::Command command) {
@@ -207,24 +206,7 @@ Result<std::vector<engine::Event>> Runner::step() {
     }
     break;
   }
-  if (planner_.saved_bytes() != told_bytes_) tell({}, std::ssize(events_));
   return std::exchange(events_, {});
-}
-
-engine::Memory Runner::take_memory() {
-  const auto [active, pinned, cached] = planner_.kv_use();
-  const auto [asked, reused, evictions] = planner_.take_kv_counts();
-  const ResidentMemory resident = resident_memory();
-  const std::uint64_t taken = active + pinned + cached;
-  return {.cells_active = active,
-          .cells_pinned = pinned,
-          .cells_cached = cached,
-          .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
-          .tokens_asked = asked,
-          .tokens_reused = reused,
-          .evictions = evictions,
-          .resident_bytes = resident.all,
-          .own_bytes = model_.own_bytes(resident, planner_.saved_bytes())};
 }
 
 // Makes the memory what the plan wants. Whether it is.
@@ -234,6 +216,24 @@ Result<bool> Runner::move() {
   bool as_planned = true;
   for (const sched::KvMove& each : *moves) as_planned = planner_.on_moved(each) && as_planned;
   return as_planned;
+}
+
+engine::Memory Runner::take_memory() {
+  const auto [active, pinned, cached] = planner_.kv_use();
+  const auto [asked, reused, evictions] = planner_.take_kv_counts();
+  const ResidentMemory resident = resident_memory();
+  const std::uint64_t taken = active + pinned + cached;
+  const std::uint64_t saved = planner_.saved_bytes();
+  return {.cells_active = active,
+          .cells_pinned = pinned,
+          .cells_cached = cached,
+          .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .tokens_asked = asked,
+          .tokens_reused = reused,
+          .evictions = evictions,
+          .saved_bytes = saved,
+          .resident_bytes = resident.all,
+          .own_bytes = model_.own_bytes(resident, saved)};
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
@@ -319,17 +319,12 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     events_.emplace_back(engine::Alive{});
     return;
   }
-  tell(std::move(step), before);  // A job's tokens, then its failure.
-}
-
-void Runner::tell(engine::Step step, std::ptrdiff_t at) {
   step.parked = planner_.take_parked();
   step.restored = planner_.take_restored();
-  step.saved_bytes = told_bytes_ = planner_.saved_bytes();
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;
   step.accepted = accepted;
-  events_.insert(events_.begin() + at, std::move(step));
+  events_.insert(events_.begin() + before, std::move(step));  // A job's tokens, then its failure.
 }
 
 float* Runner::logits(std::int32_t row) {

@@ -32,10 +32,10 @@ struct Drafting {
 struct RunnerLimits {
   sched::PrefillLimits prefill = {};
   Drafting drafting = {};
-  std::uint64_t park_bytes_max = 0;  // Of what parked jobs save.
-  // As much memory as the grammars of all jobs may take; beyond it, the job whose grammar takes the
-  // most is refused.
+  // As much memory as the grammars of all jobs may take; beyond it, the job whose grammar takes
+  // the most is refused.
   std::uint64_t grammar_bytes_max = kGrammarMemoryMax;
+  std::uint64_t park_bytes_max = 0;  // Of what parked jobs save.
 };
 
 // Carries out what the planner plans, on a model. Belongs to one thread.
@@ -52,7 +52,7 @@ class Runner {
   // What it has in memory, and what became of it since the last call.
   engine::Memory take_memory();
 
-  // Also what nobody wants any more is gone, and everything told.
+  // Also what nobody wants any more is gone.
   bool idle() const;
 
   // Computes one batch and samples. What happened since the last step comes back:
@@ -81,7 +81,6 @@ class Runner {
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
   void fill_batch(std::span<const sched::Part> parts);
   void sample(std::span<const sched::Part> parts, Duration took);
-  void tell(engine::Step step, std::ptrdiff_t at);
   float* logits(std::int32_t row);
   Result<Sampler::Choice> choose(const sched::Part& part, float* logits);
   bool take(const sched::Part& part, Result<Sampler::Choice> choice, engine::Step& step);
@@ -98,7 +97,6 @@ class Runner {
   sched::BatchPlanner planner_;
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
-  std::uint64_t told_bytes_ = 0;  // That are saved.
   Fault fault_;
   const std::uint64_t grammar_bytes_max_;
   Clock now_;

@@ -60,10 +60,10 @@ std::vector<WorkerOptions> all_kinds() {
 TEST_P(RunnerParkTest, AParkedJobGoesOnWithWhatItHad) {
   load(GetParam(), kPark);
   park();
-  EXPECT_EQ(saved_bytes_, model_->sequence_bytes().of(69));
+  EXPECT_EQ(runner_->take_memory().saved_bytes, model_->sequence_bytes().of(69));
   run();
   EXPECT_EQ(restored_, 1);
-  EXPECT_EQ(saved_bytes_, 0);
+  EXPECT_EQ(runner_->take_memory().saved_bytes, 0);
   // Quantised memory, lone or not, is coarser than the lone model's.
   if (GetParam().kv_type == "f16") expect_right();
 }
@@ -88,7 +88,7 @@ TEST_P(RunnerParkTest, WhatNobodyWantsAnyMoreIsDroppedAtOnce) {
   for (const std::uint64_t id : {2U, 1U, 3U}) cancel(id);
   EXPECT_FALSE(runner_->idle());
   run();
-  EXPECT_EQ(saved_bytes_, 0);
+  EXPECT_EQ(runner_->take_memory().saved_bytes, 0);
   EXPECT_EQ(restored_, 0);
 }
 
@@ -107,7 +107,8 @@ TEST_P(RunnerParkTest, KeepsSequencesApartUnderRandomLoad) {
   WorkerOptions options = GetParam();
   options.sequences_max = 6;
   options.batch_tokens_max = 64;
-  load(options, {.park_bytes_max = 150'000});
+  constexpr std::uint64_t kBytesMax = 150'000;
+  load(options, {.park_bytes_max = kBytesMax});
   LoneModel lone{GetParam().model_path};
   Prng random{11};
   std::map<std::uint64_t, Job> jobs;
@@ -115,11 +116,14 @@ TEST_P(RunnerParkTest, KeepsSequencesApartUnderRandomLoad) {
     jobs[id] = job_of(id, kPriorities.at(random.below(kPriorityCount)),
                       static_cast<std::uint32_t>(1 + random.below(30)), 1 + random.below(60));
     start(jobs[id]);
-    for (std::uint64_t steps = random.below(4); steps > 0; --steps) step();
+    for (std::uint64_t steps = random.below(4); steps > 0; --steps) {
+      step();
+      EXPECT_LE(runner_->take_memory().saved_bytes, kBytesMax);
+    }
     if (random.below(6) == 0) cancel(random.below(id + 1));
   }
   run();
-  EXPECT_EQ(saved_bytes_, 0);
+  EXPECT_EQ(runner_->take_memory().saved_bytes, 0);
   EXPECT_GT(restored_, 0);
   if (options.kv_type != "f16") return;
   for (const auto& [id, job] : jobs) {
@@ -134,7 +138,7 @@ TEST_F(RunnerTest, WhoeverFindsNoRoomKeepsWhatItHad) {
   for (std::uint64_t id = 0; id < 8; ++id) start(greedy_job(id, random_prompt(id, 20), 60));
   run();
   EXPECT_GT(restored_, 0);
-  EXPECT_EQ(saved_bytes_, 0);
+  EXPECT_EQ(runner_->take_memory().saved_bytes, 0);
   for (std::uint64_t id = 0; id < 8; ++id) {
     EXPECT_EQ(outcome(id).tokens.size(), 60) << id;
     EXPECT_LT(lone.regret(random_prompt(id, 20), outcome(id).tokens), kSharedEpsilon) << id;

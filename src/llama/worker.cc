@@ -81,8 +81,8 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
                    .step_max = std::chrono::milliseconds{options.step_max_ms},
                    .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
        .drafting = {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams},
-       .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U,
-       .grammar_bytes_max = options.grammar_bytes_max},
+       .grammar_bytes_max = options.grammar_bytes_max,
+       .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
       fault};
   auto said = std::chrono::steady_clock::now();
   auto memory_told = said;

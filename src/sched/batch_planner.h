@@ -104,7 +104,7 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 //
 // Protocol: add() and cancel() at any time between steps; plan(), then the owner
 // carries out take_changes() and calls on_moved() for each that is from or to the host's memory;
-// where one of these was false it plans again. Then it carries out draft_work() where there is any,
+// where one of these was false it plans again. Then it does draft_work(), where there is any,
 // computes, and calls either on_computed() and for each part that is `last` on_token(), again while
 // that is true, or on_end(), or on_no_room() or on_failed(). A value; belongs to one thread.
 class BatchPlanner {
@@ -121,14 +121,14 @@ class BatchPlanner {
   std::span<const Part> plan();
   std::uint32_t adapter() const { return turn_.adapter; }  // That computes it.
 
+  // Whether the batch can be computed as far as this goes.
+  bool on_moved(const KvMove& move);
   // What a draft model is to do before the batch, and then: its guesses for each of that, or that
   // it could not, and lost what it held.
   std::span<const DraftWork> draft_work() const { return model_draft_.work(); }
   void on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took);
   void on_draft_failed() { model_draft_.on_failed(); }
 
-  // Whether the batch can be computed as far as this goes.
-  bool on_moved(const KvMove& move);
   void on_computed(Duration took);  // What was planned is in the model's memory.
   // One more token is known. True when it was guessed: then the next row is that of the next.
   bool on_token(Slot slot, TokenId token);
