@@ -64,6 +64,7 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .prefill_pause_ms = static_cast<std::uint32_t>(settings.prefill_pause_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type,
+          .park_memory_mb = static_cast<std::uint32_t>(settings.park_memory),
           .reuse_min = static_cast<std::uint32_t>(settings.prefix_reuse_min),
           .load_timeout = ms(settings.load_timeout_ms),
           .step_timeout = ms(settings.step_timeout_ms),

@@ -27,6 +27,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.prefill_pause_ms = 900;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  settings.park_memory = 77;
   settings.prefix_reuse_min = 0;
   settings.max_grammar_memory_bytes = 2 << 20;
   settings.max_schema_ms = 70;
@@ -46,6 +47,7 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.prefill_pause_ms, 900U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
+  EXPECT_EQ(model.park_memory_mb, 77U);
   EXPECT_EQ(model.reuse_min, 0U);
   EXPECT_EQ(model.grammar_bytes_max, 2U << 20U);
   EXPECT_EQ(config->core.grammar_bytes_max, 2U << 20U);

@@ -91,8 +91,7 @@ FrameWriter::FrameWriter(std::string& out, wire::Opcode opcode)
 void FrameWriter::close() {
   char header[wire::kFrameHeaderMax];
   const std::size_t payload_bytes = out_.size() - begin_ - kRoom;
-  const std::size_t size =
-      wire::write_frame_header(header, opcode_, wire::Fin::yes, payload_bytes);
+  const std::size_t size = wire::write_frame_header(header, opcode_, wire::Fin::yes, payload_bytes);
   if (size > kRoom) out_.insert(begin_, size - kRoom, '\0');
   std::memcpy(&out_[begin_], header, size);
 }

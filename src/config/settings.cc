@@ -84,6 +84,10 @@ constexpr std::array kKeys{
         "How the memory of these tokens is kept: f16, or q8_0 or q4_0, which take half and a "
         "quarter",
         &S::kv_type},
+    Key{"park_memory", "--park-memory", kModel,
+        "Megabytes in which streams that have to wait in the middle keep what was computed of "
+        "them, where that is faster than computing it again; 0 = none",
+        &S::park_memory, 0, 1'048'576},
     Key{"prefix_reuse_min", "--prefix-reuse-min", kModel,
         "Tokens that the beginning of a prompt must have in common with another's, running or "
         "ended, to be used again and not computed; 0 = every prompt is computed whole",

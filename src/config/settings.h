@@ -29,6 +29,7 @@ struct Settings {
   std::int64_t prefill_pause_ms = 4'000;
   std::int64_t kv_tokens = 0;
   std::string kv_type = "f16";
+  std::int64_t park_memory = 256;
   std::int64_t prefix_reuse_min = 16;
   bool share_prefixes = false;
   std::vector<std::string> fallbacks = {"auto"};

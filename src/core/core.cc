@@ -98,15 +98,6 @@ std::optional<Effect> Core::next() {
   return next_wake();
 }
 
-std::optional<Effect> Core::next_wake() {
-  const auto next = std::ranges::find_if_not(grown_, &std::vector<ConnectionId>::empty);
-  if (next == grown_.end()) return std::nullopt;
-  Wake wake{.edge = {static_cast<std::uint32_t>(next - grown_.begin())},
-            .connections = std::exchange(*next, {})};
-  if (std::ranges::all_of(grown_, &std::vector<ConnectionId>::empty)) ++wake_round_;
-  return wake;
-}
-
 TimePoint Core::deadline() const {
   return std::min(drain_at_, alarms_.empty() ? kNever : alarms_.begin()->first);
 }
@@ -160,6 +151,7 @@ void Core::on(EngineEvent& event, TimePoint now) {
 
 void Core::on_step(const engine::Step& step, TimePoint now) {
   stats_.sequences_parked.add(step.parked);
+  stats_.sequences_restored.add(step.restored);
   stats_.tokens_drafted.add(step.drafted);
   stats_.drafts_accepted.add(step.accepted);
   if (left_) return;  // Whoever takes over makes these tokens.
@@ -468,16 +460,6 @@ void Core::set_alarm(Stream& stream, TimePoint at) {
   if (stream.alarm != kNever) alarms_.erase({stream.alarm, stream.number});
   stream.alarm = at;
   if (at != kNever) alarms_.emplace(at, stream.number);
-}
-
-void Core::wake(Stream& stream) {
-  // Without a reader the round may have no wake at all, and so no end.
-  if (stream.unread() || std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
-  for (const ReplyTo& reader : stream.readers) {
-    const std::size_t edge = reader.edge.value;
-    if (edge >= grown_.size()) grown_.resize(edge + 1);
-    grown_[edge].push_back(reader.connection);
-  }
 }
 
 void Core::reply(const ReplyTo& to, ReplyBody body) {

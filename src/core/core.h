@@ -328,7 +328,7 @@ class Core {
 
   std::deque<Effect> effects_;
   std::vector<std::vector<ConnectionId>> grown_;  // By edge.
-  std::uint64_t round_ = 1;  // Being collected.
+  std::uint64_t round_ = 1;                       // Being collected.
   std::uint64_t wake_round_ = 1;
 
   Stats stats_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "engine/sequence.h"
@@ -17,16 +18,17 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
-sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
-                               Drafting drafting) {
+sched::PlannerLimits limits_of(const Model& model, const RunnerLimits& limits) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
           .reuse_min = model.reuse_min(),
-          .draft_tokens_max = model.can_cut() ? drafting.tokens_max : 0,
-          .draft_ngrams = drafting.ngrams,
+          .draft_tokens_max = model.can_cut() ? limits.drafting.tokens_max : 0,
+          .draft_ngrams = limits.drafting.ngrams,
           .draft_model = model.draft() != nullptr,
-          .prefill = prefill};
+          .prefill = limits.prefill,
+          .park_bytes_max = limits.park_bytes_max,
+          .sequence_bytes = model.sequence_bytes()};
 }
 
 sched::JobKey key_of(engine::JobId id, Generation gen) {
@@ -39,17 +41,20 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault, Drafting drafting,
-               Clock clock, std::uint64_t grammar_bytes_max)
+Runner::Runner(Model& model, RunnerLimits limits, Fault fault, Clock clock)
     : model_(model),
       team_(llama_n_threads(model.context())),
-      memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill, drafting)),
+      memory_(model.context(), model.shares_memory(), model.sequence_bytes()),
+      planner_(limits_of(model, limits)),
       fault_(std::move(fault)),
-      grammar_bytes_max_(grammar_bytes_max),
+      grammar_bytes_max_(limits.grammar_bytes_max),
       now_(std::move(clock)),
       batch_(model.batch_tokens_max()) {
   if (model.draft() != nullptr) draft_.emplace(*model.draft());
+}
+
+bool Runner::idle() const {
+  return planner_.idle() && events_.empty() && !planner_.has_changes();
 }
 
 void Runner::on_command(engine::Command command) {
@@ -79,8 +84,12 @@ void Runner::on(engine::Job job) {
   }
   const auto most = std::min<std::size_t>(at->second.tokens_max, model_.context_tokens());
   if (added) {
-    planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter,
-                 static_cast<std::uint32_t>(most));
+    planner_.add({.key = key,
+                  .tokens = std::move(tokens),
+                  .priority = job.priority,
+                  .scope = {.owner = job.scope, .adapter = job.adapter},
+                  .tokens_max = static_cast<std::uint32_t>(most),
+                  .goes_on = !job.committed.empty()});
   }
   bound_grammars();
 }
@@ -167,9 +176,9 @@ void Runner::bound_grammars() {
 Result<std::vector<engine::Event>> Runner::step() {
   while (true) {
     const auto parts = planner_.plan();
-    if (const auto done = memory_.carry_out(planner_.take_changes()); !done) {
-      return std::unexpected(done.error());
-    }
+    const auto as_planned = move();
+    if (!as_planned) return std::unexpected(as_planned.error());
+    if (!*as_planned) continue;
     if (parts.empty()) break;
     start(parts);
     draft();
@@ -200,20 +209,31 @@ Result<std::vector<engine::Event>> Runner::step() {
   return std::exchange(events_, {});
 }
 
+// Makes the memory what the plan wants. Whether it is.
+Result<bool> Runner::move() {
+  const auto moves = memory_.carry_out(planner_.take_changes());
+  if (!moves) return std::unexpected(moves.error());
+  bool as_planned = true;
+  for (const sched::KvMove& each : *moves) as_planned = planner_.on_moved(each) && as_planned;
+  return as_planned;
+}
+
 engine::Memory Runner::take_memory() {
   const auto [active, pinned, cached] = planner_.kv_use();
   const auto [asked, reused, evictions] = planner_.take_kv_counts();
   const ResidentMemory resident = resident_memory();
   const std::uint64_t taken = active + pinned + cached;
+  const std::uint64_t saved = planner_.saved_bytes();
   return {.cells_active = active,
           .cells_pinned = pinned,
           .cells_cached = cached,
           .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .saved_bytes = saved,
           .tokens_asked = asked,
           .tokens_reused = reused,
           .evictions = evictions,
           .resident_bytes = resident.all,
-          .own_bytes = model_.own_bytes(resident)};
+          .own_bytes = model_.own_bytes(resident, saved)};
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
@@ -274,7 +294,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
 
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
-  const auto before = static_cast<std::ptrdiff_t>(events_.size());
+  const std::ptrdiff_t before = std::ssize(events_);
   struct Draw {
     sched::Part part;  // A copy: what ends or goes on changes the plan.
     std::int32_t row;
@@ -300,6 +320,7 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     return;
   }
   step.parked = planner_.take_parked();
+  step.restored = planner_.take_restored();
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;
   step.accepted = accepted;

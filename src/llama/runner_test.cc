@@ -284,8 +284,7 @@ TEST_F(RunnerTest, BoundsWhatGrammarsTake) {
   const auto alone = run_alone(small).tokens;
   constexpr std::uint64_t kBytesMax = 100'000;
   load();
-  runner_.emplace(*model_, sched::PrefillLimits{}, Fault{}, Drafting{},
-                  std::chrono::steady_clock::now, kBytesMax);
+  runner_.emplace(*model_, RunnerLimits{.grammar_bytes_max = kBytesMax});
   Job large = greedy_job(2, random_prompt(2, 9), 30);
   large.sampling.grammar = "root ::= [a-z]{2000} | [a-y]{2000} | [a-x]{2000}";
   start(large);

@@ -75,14 +75,15 @@ bool is_sign_of_life(const engine::Event& event) {
 // parent is gone or something is wrong that cannot be put right here.
 Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options,
                    const Fault& fault) {
-  Runner runner{model,
-                {.step_target = std::chrono::milliseconds{options.step_target_ms},
-                 .step_max = std::chrono::milliseconds{options.step_max_ms},
-                 .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
-                fault,
-                {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams},
-                std::chrono::steady_clock::now,
-                options.grammar_bytes_max};
+  Runner runner{
+      model,
+      {.prefill = {.step_target = std::chrono::milliseconds{options.step_target_ms},
+                   .step_max = std::chrono::milliseconds{options.step_max_ms},
+                   .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
+       .drafting = {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams},
+       .grammar_bytes_max = options.grammar_bytes_max,
+       .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
+      fault};
   auto said = std::chrono::steady_clock::now();
   auto memory_told = said;
   while (true) {

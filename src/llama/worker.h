@@ -33,6 +33,8 @@ struct WorkerOptions {
   std::string draft_model = {};           // by this model, or by what promises more; empty = none.
   std::uint32_t step_max_ms = 500;        // PrefillLimits::step_max.
   std::uint32_t prefill_pause_ms = 4000;  // PrefillLimits::pause_max.
+  // Megabytes that parked sequences may save in the machine's memory; 0 = they are computed again.
+  std::uint32_t park_memory_mb = 0;
   std::uint64_t grammar_bytes_max = kGrammarMemoryMax;  // Of memory, of all jobs.
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};

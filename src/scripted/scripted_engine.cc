@@ -185,15 +185,16 @@ void ScriptedEngine::start(const Job& job, TimePoint now) {
   const std::uint64_t pace = narrator.draw();
   for (const TokenId token : said) narrator.take(token);
   const auto [at, inserted] = running_.emplace(
-      job.id, Running{.id = job.id,
-                      .gen = job.gen,
-                      .tokens_max = job.tokens_max,
-                      .narrator = std::move(narrator),
-                      .context_left = std::uint64_t{script_.context} + job.dropped - job.prompt.size(),
-                      .pace = pace,
-                      .started = now,
-                      .top_logprobs = std::min(job.sampling.top_logprobs, engine::kTopLogprobsMax),
-                      .logprobs = job.sampling.logprobs});
+      job.id,
+      Running{.id = job.id,
+              .gen = job.gen,
+              .tokens_max = job.tokens_max,
+              .narrator = std::move(narrator),
+              .context_left = std::uint64_t{script_.context} + job.dropped - job.prompt.size(),
+              .pace = pace,
+              .started = now,
+              .top_logprobs = std::min(job.sampling.top_logprobs, engine::kTopLogprobsMax),
+              .logprobs = job.sampling.logprobs});
   set_due(at->second, now + prefill);
 }
 

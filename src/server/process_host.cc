@@ -81,6 +81,7 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
   add("--kv-tokens", options.kv_tokens);
   add("--grammar-memory", options.grammar_bytes_max);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
+  add("--park-memory", options.park_memory_mb);
   if (options.reuse_min) {
     argv.insert(argv.end(), {"--prefix-reuse-min", std::to_string(*options.reuse_min)});
   }

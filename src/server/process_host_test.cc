@@ -114,6 +114,7 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .prefill_pause_ms = 0,
            .kv_tokens = 7,
            .kv_type = "q8_0",
+           .park_memory_mb = 9,
            .reuse_min = 0,
            .grammar_bytes_max = 9,
            .schema_ms = 11,
@@ -124,8 +125,8 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
                   "2", "--threads", "3", "--gpu-layers", "-1", "--batch-tokens", "5",
                   "--step-target-ms", "6", "--speculate-tokens", "8", "--draft-model", "d.gguf",
                   "--no-ngrams", "--step-max-ms", "60", "--prefill-pause-ms", "0", "--kv-tokens",
-                  "7", "--grammar-memory", "9", "--kv-type", "q8_0", "--prefix-reuse-min", "0",
-                  "--adapter", "a.gguf", "--adapter", "b.gguf"));
+                  "7", "--grammar-memory", "9", "--kv-type", "q8_0", "--park-memory", "9",
+                  "--prefix-reuse-min", "0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
   EXPECT_THAT(vocabulary_argv("p", model), ElementsAre("p", "vocabulary", "--fd", "3", "--model",
                                                        "m.gguf", "--schema-ms", "11"));
 }

@@ -18,9 +18,8 @@ void PieceTable::add(std::string_view piece, PieceKind kind) {
   bytes_ += piece;
   SEEDANCE_CHECK(bytes_.size() <= std::numeric_limits<std::uint32_t>::max(),
                  "a vocabulary is far smaller than 4 GiB");
-  entries_.push_back({.end = static_cast<std::uint32_t>(bytes_.size()),
-                      .kind = kind,
-                      .whole = is_utf8(piece)});
+  entries_.push_back(
+      {.end = static_cast<std::uint32_t>(bytes_.size()), .kind = kind, .whole = is_utf8(piece)});
 }
 
 bool PieceTable::contains(TokenId token) const {

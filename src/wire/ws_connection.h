@@ -168,14 +168,14 @@ class WsConnection {
   Inflater* inflater_ = nullptr;   // Null: no message may be compressed.
   std::span<std::byte> input_;     // What next() has not used yet.
   TimePoint now_;                  // Of the last event.
-  TimePoint window_began_at_;  // See controls_max.
+  TimePoint window_began_at_;      // See controls_max.
   TimePoint close_by_ = kNever;
   std::uint64_t mask_seed_;
   const char* why_ = "";  // Reason of a WsClosed that is due.
   std::uint32_t masks_used_ = 0;
-  std::uint32_t controls_ = 0;     // In the window.
-  std::uint16_t pong_at_ = 0;      // Where in output_ a pong is that may still be replaced ...
-  std::uint16_t pong_bytes_ = 0;   // ... and its size, 0 when there is none.
+  std::uint32_t controls_ = 0;    // In the window.
+  std::uint16_t pong_at_ = 0;     // Where in output_ a pong is that may still be replaced ...
+  std::uint16_t pong_bytes_ = 0;  // ... and its size, 0 when there is none.
 };
 
 }  // namespace seedance::wire
