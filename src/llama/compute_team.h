@@ -16,6 +16,7 @@ namespace seedance::llama {
 class ComputeTeam {
  public:
   explicit ComputeTeam(int threads);
+  ~ComputeTeam();
 
   // Calls work(0) to work(count - 1), each once, on several threads at the same time, and
   // returns when all are done. `work` throws nothing.
@@ -30,7 +31,7 @@ class ComputeTeam {
   std::unique_ptr<ggml_context, Free> context_;
   ggml_cgraph* graph_ = nullptr;  // In the context.
   struct Share;
-  std::shared_ptr<Share> share_;
+  std::unique_ptr<Share> share_;
 };
 
 }  // namespace seedance::llama
