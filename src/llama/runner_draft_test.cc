@@ -142,8 +142,6 @@ TEST(RunnerDraft, ACancelledGuessIsNotReused) {
   EXPECT_GT(machine.drafted, 0);
 }
 
-// Jobs that say the same again come and go: no sequence is ever computed with what was
-// guessed wrongly, or with a token of another.
 class RunnerDraftLoad : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(RunnerDraftLoad, KeepsSequencesApart) {
@@ -151,26 +149,7 @@ TEST_P(RunnerDraftLoad, KeepsSequencesApart) {
   // rounded, with guesses or without.
   const float epsilon = GetParam() > 0 ? kSharedEpsilon : kEpsilon;
   Machine machine{31, {.sequences_max = 4, .batch_tokens_max = 64, .shared_tokens = GetParam()}};
-  LoneModel lone;
-  Prng random{5};
-  std::map<std::uint64_t, Job> jobs;
-  for (std::uint64_t id = 0; id < 40; ++id) {
-    auto prompt = random_prompt(100 + random.below(4), random.below(40));
-    const auto own = random_prompt(id, 1 + random.below(10));
-    for (int again = 0; again < 2; ++again) prompt.insert(prompt.end(), own.begin(), own.end());
-    jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(120)));
-    machine.start(jobs[id]);
-    for (std::uint64_t steps = random.below(30); steps > 0; --steps) machine.step();
-    if (random.below(6) == 0) machine.cancel(random.below(id + 1));
-  }
-  machine.run();
-  std::size_t ended = 0;
-  for (const auto& [id, job] : jobs) {
-    EXPECT_LT(lone.regret(job.prompt, machine.outcomes[id].tokens), epsilon) << id;
-    ended += machine.outcomes[id].end == JobEnd::length ? 1 : 0;
-  }
-  EXPECT_GT(ended, 20);
-  EXPECT_GT(machine.drafted, 0);
+  keeps_sequences_apart(machine, 2, epsilon);
 }
 
 INSTANTIATE_TEST_SUITE_P(OwnAndShared, RunnerDraftLoad, testing::Values(0U, 300U));

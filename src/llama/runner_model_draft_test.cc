@@ -118,37 +118,15 @@ TEST(RunnerModelDraft, KnowsNoAdapters) {
   EXPECT_GT(itself.accepted, 0);
 }
 
-// Jobs of all classes come, are parked, cancelled and go, with a draft that is right or wrong.
+// Whether the draft is right or wrong.
 class RunnerModelDraftLoad : public testing::TestWithParam<std::tuple<std::string, std::uint32_t>> {
 };
 
 TEST_P(RunnerModelDraftLoad, KeepsSequencesApart) {
   const auto& [draft, shared] = GetParam();
-  const float epsilon = shared > 0 ? kSharedEpsilon : kEpsilon;
   TestMachine all =
       machine(draft, {.sequences_max = 4, .batch_tokens_max = 64, .shared_tokens = shared});
-  LoneModel lone;
-  Prng random{5};
-  std::map<std::uint64_t, Job> jobs;
-  for (std::uint64_t id = 0; id < 40; ++id) {
-    auto prompt = random_prompt(100 + random.below(4), random.below(40));
-    const auto own = random_prompt(id, 1 + random.below(10));
-    prompt.insert(prompt.end(), own.begin(), own.end());
-    jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(120)));
-    jobs[id].priority = kPriorities[random.below(3)];
-    all.start(jobs[id]);
-    for (std::uint64_t steps = random.below(10); steps > 0; --steps) all.step();
-    if (random.below(6) == 0) all.cancel(random.below(id + 1));
-  }
-  all.run();
-  std::size_t ended = 0;
-  for (const auto& [id, job] : jobs) {
-    EXPECT_LT(lone.regret(job.prompt, all.outcomes[id].tokens), epsilon) << id;
-    ended += all.outcomes[id].end == JobEnd::length ? 1 : 0;
-  }
-  EXPECT_GT(ended, 20);
-  EXPECT_GT(all.drafted, 0);
-  EXPECT_GT(all.parked, 0);
+  keeps_sequences_apart(all, 1, shared > 0 ? kSharedEpsilon : kEpsilon);
 }
 
 INSTANTIATE_TEST_SUITE_P(RightAndWrong, RunnerModelDraftLoad,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "llama/runner.h"
 #include "llama/test_model.h"
 
@@ -83,5 +84,32 @@ class TestMachine {
   std::unique_ptr<Model> model_;
   std::optional<Runner> runner_;
 };
+
+// Jobs of all classes, which say the end of their prompt so often, come, are parked, cancelled and
+// go: no sequence is ever computed with a wrong guess, or with a token of another.
+inline void keeps_sequences_apart(TestMachine& machine, int times, float epsilon) {
+  LoneModel lone;
+  Prng random{5};
+  std::map<std::uint64_t, engine::Job> jobs;
+  for (std::uint64_t id = 0; id < 40; ++id) {
+    auto prompt = random_prompt(100 + random.below(4), random.below(40));
+    const auto own = random_prompt(id, 1 + random.below(10));
+    for (int i = 0; i < times; ++i) prompt.insert(prompt.end(), own.begin(), own.end());
+    jobs[id] = greedy_job(id, prompt, static_cast<std::uint32_t>(1 + random.below(120)));
+    jobs[id].priority = kPriorities[random.below(3)];
+    machine.start(jobs[id]);
+    for (std::uint64_t steps = random.below(10); steps > 0; --steps) machine.step();
+    if (random.below(6) == 0) machine.cancel(random.below(id + 1));
+  }
+  machine.run();
+  std::size_t ended = 0;
+  for (const auto& [id, job] : jobs) {
+    EXPECT_LT(lone.regret(job.prompt, machine.outcomes[id].tokens), epsilon) << id;
+    ended += machine.outcomes[id].end == engine::JobEnd::length ? 1 : 0;
+  }
+  EXPECT_GT(ended, 20);
+  EXPECT_GT(machine.drafted, 0);
+  EXPECT_GT(machine.parked, 0);
+}
 
 }  // namespace seedance::llama

@@ -55,7 +55,8 @@ bool BatchPlanner::cancel(JobKey job) {
 std::span<const Part> BatchPlanner::plan() {
   parts_.clear();
   for (auto& job : jobs_) {
-    if (job) job->planned = job->placed = 0;
+    // The plan before may not have been carried out: a restore failed.
+    if (job) job->planned = job->placed = job->drafted = 0;
   }
   by_model_ = false;
   model_draft_.drop_work();  // Of a plan that was not carried out.
@@ -394,7 +395,9 @@ void BatchPlanner::on_computed(Duration took) {
   }
   if (paused_) {
     budget_.on_pause(prompt_tokens, took);
-  } else if (drafted == 0) {
+  } else if (drafted > 0) {
+    budget_.on_guessing();
+  } else {
     budget_.on_step(decoding, prompt_tokens, took);
   }
   if (prompt_tokens == 0) draft_budget_.on_step(decoding + fillers + drafted, took);

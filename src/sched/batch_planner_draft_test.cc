@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "sched/batch_planner.h"
-#include "sched/harness.h"
+#include "sched/draft_harness.h"
 
 namespace seedance::sched {
 namespace {
@@ -25,24 +25,8 @@ TokenId said(std::size_t at) {
   return {static_cast<std::int32_t>(at % 5)};
 }
 
-std::vector<TokenId> said_up_to(std::size_t count) {
-  std::vector<TokenId> tokens;
-  for (std::size_t at = 0; at < count; ++at) tokens.push_back(said(at));
-  return tokens;
-}
-
-// Computes a plan and takes the tokens that the sequences say; how many. A row costs a tenth.
 std::uint32_t say(BatchPlanner& planner, const Parts& parts) {
-  std::uint32_t rows = 0;
-  for (const Part& each : parts) rows += each.count + each.drafted;
-  planner.on_computed(microseconds{1000 + (100 * rows)});
-  std::uint32_t tokens = 0;
-  for (const Part& each : parts) {
-    for (bool more = each.last; more; ++tokens) {
-      more = planner.on_token(each.slot, said(planner.tokens(each.slot).size()));
-    }
-  }
-  return tokens;
+  return say(planner, parts, said, 0.1);
 }
 
 std::uint32_t say(BatchPlanner& planner) {
@@ -51,7 +35,7 @@ std::uint32_t say(BatchPlanner& planner) {
 
 TEST(BatchPlannerDraft, ComputesAheadWhatRepeats) {
   BatchPlanner planner{kLimits};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   std::uint32_t most = 0;
   for (int i = 0; i < 30; ++i) most = std::max(most, say(planner));
   EXPECT_EQ(most, 8);  // Seven guesses and one behind them.
@@ -65,7 +49,7 @@ TEST(BatchPlannerDraft, ComputesAheadWhatRepeats) {
 
 TEST(BatchPlannerDraft, IsOffByDefault) {
   BatchPlanner planner{{.sequences_max = 4, .batch_tokens_max = 64, .gap_max = 2}};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   for (int i = 0; i < 30; ++i) EXPECT_EQ(say(planner), 1);
 }
 
@@ -81,7 +65,7 @@ Parts first_with_guesses(BatchPlanner& planner) {
 
 TEST(BatchPlannerDraft, CutsOffWhatWasWrong) {
   BatchPlanner planner{kLimits};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   const Parts parts = first_with_guesses(planner);
   ASSERT_EQ(parts.size(), 1);
   ASSERT_GT(parts[0].drafted, 1);
@@ -97,14 +81,14 @@ TEST(BatchPlannerDraft, CutsOffWhatWasWrong) {
 
 TEST(BatchPlannerDraft, AnEndWithinAGuessLeavesOnlyWhatIsRight) {
   BatchPlanner planner{kLimits};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   ASSERT_GT(first_with_guesses(planner).front().drafted, 1);
   const auto known = static_cast<std::uint32_t>(planner.tokens({0}).size());
   planner.on_computed(microseconds{1100});
   EXPECT_TRUE(planner.on_token({0}, said(known)));
   planner.on_end(job(1));
   EXPECT_EQ(planner.take_changes(), (Changes{{{0}, {0}, known + 1}}));
-  planner.add({.key = job(2), .tokens = said_up_to(known + 9)});
+  planner.add({.key = job(2), .tokens = said_up_to(said, known + 9)});
   plan(planner);
   EXPECT_EQ(planner.reused({0}), known + 1);
 }
@@ -112,7 +96,7 @@ TEST(BatchPlannerDraft, AnEndWithinAGuessLeavesOnlyWhatIsRight) {
 TEST(BatchPlannerDraft, GuessesNoFurtherThanAJobMayGo) {
   for (std::uint32_t room = 1; room < 20; ++room) {
     BatchPlanner planner{kLimits};
-    planner.add({.key = job(1), .tokens = said_up_to(60), .tokens_max = 80 + room});
+    planner.add({.key = job(1), .tokens = said_up_to(said, 60), .tokens_max = 80 + room});
     while (planner.tokens({0}).size() < 80 + room) {
       const Parts parts = plan(planner);
       EXPECT_LE(parts.front().begin + parts.front().count + parts.front().drafted, 80 + room);
@@ -125,7 +109,7 @@ TEST(BatchPlannerDraft, GuessesNoFurtherThanAJobMayGo) {
 TEST(BatchPlannerDraft, GivesAllAsManyRows) {
   BatchPlanner planner{kLimits};
   for (const std::uint64_t id : {1U, 2U, 3U})
-    planner.add({.key = job(id), .tokens = said_up_to(20)});
+    planner.add({.key = job(id), .tokens = said_up_to(said, 20)});
   std::set<std::uint32_t> drafted;
   for (int i = 0; i < 40; ++i) {
     const Parts parts = plan(planner);
@@ -139,7 +123,7 @@ TEST(BatchPlannerDraft, GivesAllAsManyRows) {
 TEST(BatchPlannerDraft, GuessesNothingBesideAPromptOrAGap) {
   BatchPlanner planner{kLimits};
   for (const std::uint64_t id : {1U, 2U, 3U})
-    planner.add({.key = job(id), .tokens = said_up_to(20)});
+    planner.add({.key = job(id), .tokens = said_up_to(said, 20)});
   for (int i = 0; i < 30; ++i) say(planner);
   planner.add({.key = job(4), .tokens = tokens_of(job(4), 90)});
   for (Parts parts = plan(planner); parts.size() > 3; parts = plan(planner)) {
@@ -156,7 +140,7 @@ TEST(BatchPlannerDraft, GuessesNothingWhereManyDecode) {
   BatchPlanner planner{
       {.sequences_max = 4, .batch_tokens_max = 64, .gap_max = 2, .draft_tokens_max = 3}};
   for (const std::uint64_t id : {1U, 2U, 3U, 4U})
-    planner.add({.key = job(id), .tokens = said_up_to(16)});
+    planner.add({.key = job(id), .tokens = said_up_to(said, 16)});
   for (int i = 0; i < 30; ++i) EXPECT_EQ(say(planner), 4);
 }
 
@@ -164,7 +148,7 @@ TEST(BatchPlannerDraft, GivesUpGuessesBeforeAJobWhereRoomIsShort) {
   PlannerLimits shared = kLimits;
   shared.gap_max = 0;
   BatchPlanner planner{shared};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   ASSERT_GT(first_with_guesses(planner).front().drafted, 0);
   ASSERT_TRUE(planner.on_no_room());
   EXPECT_TRUE(planner.take_changes().empty());
@@ -175,7 +159,7 @@ TEST(BatchPlannerDraft, GivesUpGuessesBeforeAJobWhereRoomIsShort) {
 // What a prompt may take is learned from steps without guesses: it must not wait for them.
 TEST(BatchPlannerDraft, HoldsUpNoPrompt) {
   BatchPlanner planner{kLimits};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   for (std::uint64_t id = 2; id < 200; ++id) {
     planner.add({.key = job(id), .tokens = tokens_of(job(id), 30)});
     int steps = 0;
@@ -197,7 +181,7 @@ TEST(BatchPlannerDraft, GivesPromptsTheirRoomWhateverGuessesTake) {
     PlannerLimits limits = kLimits;
     limits.prefill = {.step_target = microseconds{5000}, .pause_max = {}, .tokens_min = 1};
     BatchPlanner planner{limits};
-    planner.add({.key = job(1), .tokens = said_up_to(20)});
+    planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
     EXPECT_GT(first_with_guesses(planner).front().drafted, 1);
     planner.on_computed(took);
     planner.on_token({0}, {99});
@@ -208,96 +192,17 @@ TEST(BatchPlannerDraft, GivesPromptsTheirRoomWhateverGuessesTake) {
   EXPECT_LT(room(microseconds{1100}), 60);
 }
 
-// A memory to which guesses are added, too.
-class DraftLoad {
- public:
-  explicit DraftLoad(std::uint64_t seed) : random_(seed), planner_(limits_) {}
-
-  void run() {
-    for (int round = 0; round < 400 || !planner_.idle(); ++round) {
-      ASSERT_LT(round, 5000) << "no progress";
-      if (round < 400 && random_.below(12) == 0) add_one();
-      if (random_.below(60) == 0) planner_.cancel(job(random_.below(next_id_ + 1)));
-      step();
-      if (testing::Test::HasFatalFailure()) return;
-    }
-    const auto [tokens, accepted] = planner_.take_drafts();
-    drafted_ += tokens;
-    EXPECT_LE(accepted, tokens);
-    EXPECT_EQ(accepted, accepted_);
-  }
-
-  std::uint64_t drafted() const { return drafted_; }
-  std::uint64_t accepted() const { return accepted_; }
-
- private:
-  void add_one() {
-    auto tokens = said_up_to(1 + random_.below(30));
-    if (random_.below(3) == 0) tokens.push_back({static_cast<std::int32_t>(random_.below(9))});
-    const auto most = static_cast<std::uint32_t>(tokens.size() + 1 + random_.below(60));
-    planner_.add({.key = job(next_id_), .tokens = std::move(tokens), .tokens_max = most});
-    most_[next_id_++] = most;
-  }
-
-  void step() {
-    const Parts parts = plan(planner_);
-    memory_.change(planner_.take_changes());
-    if (random_.below(30) == 0) {
-      planner_.on_no_room();
-      return;
-    }
-    std::uint32_t rows = 0;
-    for (const Part& each : parts) {
-      rows += each.count + each.drafted;
-      memory_.compute(each, planner_.tokens(each.slot));
-      if (each.drafted > 0) memory_.guess(each, planner_.guess(each.slot));
-    }
-    EXPECT_LE(rows, limits_.batch_tokens_max);
-    planner_.on_computed(microseconds{1000 + (rows * random_.below(200))});
-    for (const Part& each : parts) {
-      if (each.last) choose(each);
-    }
-  }
-
-  void choose(const Part& part) {
-    for (bool more = true; more;) {
-      const std::size_t known = planner_.tokens(part.slot).size();
-      const bool odd = random_.below(12) == 0;
-      more = planner_.on_token(part.slot, odd ? TokenId{77} : said(known));
-      accepted_ += more ? 1 : 0;
-      if (known + 1 >= most_.at(part.job.id) || random_.below(60) == 0) {
-        planner_.on_end(part.job);
-        return;
-      }
-      if (random_.below(200) == 0) return planner_.on_failed(part.job);
-    }
-  }
-
-  Prng random_;
-  const PlannerLimits limits_{.sequences_max = 5,
-                              .batch_tokens_max = static_cast<std::uint32_t>(6 + random_.below(30)),
-                              .gap_max = static_cast<std::uint32_t>(random_.below(4)),
-                              .reuse_min = 4,
-                              .draft_tokens_max = static_cast<std::uint32_t>(random_.below(24))};
-  BatchPlanner planner_;
-  Memory memory_{limits_.sequences_max};
-  std::map<std::uint64_t, std::uint32_t> most_;
-  std::uint64_t next_id_ = 0;
-  std::uint64_t drafted_ = 0;
-  std::uint64_t accepted_ = 0;
-};
-
 // Whatever is guessed, each token is chosen behind all tokens of its own job and nothing else.
 TEST(BatchPlannerDraft, ComputesEveryTokenInOrderUnderRandomLoad) {
   std::uint64_t drafted = 0;
   std::uint64_t accepted = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    DraftLoad load{seed};
+    DraftLoad load{seed, {.said = said}};
     load.run();
     if (HasFatalFailure()) return;
-    drafted += load.drafted();
-    accepted += load.accepted();
+    drafted += load.drafted;
+    accepted += load.accepted;
   }
   EXPECT_GT(accepted, 1000);
   EXPECT_GT(drafted, accepted);

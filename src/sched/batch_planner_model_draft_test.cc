@@ -2,11 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
-#include "base/random.h"
 #include "sched/batch_planner.h"
-#include "sched/harness.h"
+#include "sched/draft_harness.h"
 
 namespace seedance::sched {
 namespace {
@@ -26,66 +24,8 @@ TokenId said(std::size_t at) {
   return {static_cast<std::int32_t>(at)};
 }
 
-std::vector<TokenId> said_up_to(std::size_t count) {
-  std::vector<TokenId> tokens;
-  for (std::size_t at = 0; at < count; ++at) tokens.push_back(said(at));
-  return tokens;
-}
-
-// What a draft model holds, and that it is asked only for what it can do.
-class Small {
- public:
-  explicit Small(std::uint32_t slots) : held_(slots) {}
-
-  // A guess for a place is `guess(place)`, and takes a tenth of a step.
-  template <typename Guessed>
-  void carry_out(BatchPlanner& planner, const Guessed& guess) {
-    const auto work = planner.draft_work();
-    if (work.empty()) return;
-    std::vector<std::vector<TokenId>> guesses(work.size());
-    for (std::size_t at = 0; at < work.size(); ++at) {
-      const auto [slot, begin, count, wanted] = work[at];
-      const auto known = planner.tokens(slot);
-      std::vector<TokenId>& held = held_[slot.value];
-      ASSERT_GE(held.size(), begin);
-      ASSERT_GT(count, 0);
-      held.resize(begin);
-      held.insert(held.end(), known.begin() + begin, known.begin() + begin + count);
-      ASSERT_TRUE(std::ranges::equal(held, known.first(begin + count)));
-      if (wanted == 0) continue;
-      ASSERT_EQ(begin + count, known.size());
-      for (std::uint32_t more = 0; more < wanted; ++more) {
-        if (more > 0) held.push_back(guesses[at].back());
-        guesses[at].push_back(guess(known.size() + more));
-      }
-    }
-    asked += static_cast<std::uint32_t>(work.size());
-    planner.on_drafted(guesses, microseconds{100 * std::max(1U, work[0].guesses)});
-  }
-
-  void fail(BatchPlanner& planner) {
-    for (auto& held : held_) held.clear();
-    planner.on_draft_failed();
-  }
-
-  std::uint32_t asked = 0;  // Works.
-
- private:
-  std::vector<std::vector<TokenId>> held_;
-};
-
-// Computes a plan and takes the tokens that the sequences say; how many. A row costs little.
 std::uint32_t say(BatchPlanner& planner, const Parts& parts) {
-  std::uint32_t rows = 0;
-  for (const Part& each : parts) rows += each.count + each.drafted;
-  planner.on_computed(microseconds{1000 + (50 * rows)});
-  std::uint32_t tokens = 0;
-  for (const Part& each : parts) {
-    for (bool more = each.last; more; ++tokens) {
-      more = planner.on_token(each.slot, said(planner.tokens(each.slot).size()));
-    }
-  }
-  return tokens;
+  return say(planner, parts, said, 0.05);
 }
 
 template <typename Guessed>
@@ -102,7 +42,7 @@ TokenId wrong(std::size_t /*at*/) {
 TEST(BatchPlannerModelDraft, ComputesAheadWhatAModelGuesses) {
   BatchPlanner planner{kLimits};
   Small small{4};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   std::uint32_t most = 0;
   for (int i = 0; i < 60; ++i) most = std::max(most, step(planner, small, said));
   EXPECT_EQ(most, 8);  // Seven guesses and one behind them.
@@ -115,7 +55,7 @@ TEST(BatchPlannerModelDraft, ComputesAheadWhatAModelGuesses) {
 TEST(BatchPlannerModelDraft, UsesNoneThatIsWrong) {
   BatchPlanner planner{kLimits};
   Small small{4};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   for (int i = 0; i < 2000; ++i) EXPECT_EQ(step(planner, small, wrong), 1);
   EXPECT_LT(planner.take_drafts().tokens, 40);
   EXPECT_GT(small.asked, 10);
@@ -125,7 +65,7 @@ TEST(BatchPlannerModelDraft, IsOffByDefault) {
   PlannerLimits limits = kLimits;
   limits.draft_model = PlannerLimits{}.draft_model;
   BatchPlanner planner{limits};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   for (int i = 0; i < 60; ++i) {
     plan(planner);
     EXPECT_TRUE(planner.draft_work().empty());
@@ -136,7 +76,7 @@ TEST(BatchPlannerModelDraft, IsOffByDefault) {
 TEST(BatchPlannerModelDraft, CutsOffWhatWasWrong) {
   BatchPlanner planner{kLimits};
   Small small{4};
-  planner.add({.key = job(1), .tokens = said_up_to(20)});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
   for (int i = 0; i < 40; ++i) step(planner, small, said);
   Parts parts = plan(planner);
   small.carry_out(planner, said);
@@ -154,7 +94,8 @@ TEST(BatchPlannerModelDraft, AsksForNothingBesideAPromptOrWhereManyDecode) {
   limits.draft_tokens_max = 2;
   BatchPlanner planner{limits};
   Small small{4};
-  for (const std::uint64_t id : {1U, 2U}) planner.add({.key = job(id), .tokens = said_up_to(20)});
+  for (const std::uint64_t id : {1U, 2U})
+    planner.add({.key = job(id), .tokens = said_up_to(said, 20)});
   for (int i = 0; i < 40; ++i) step(planner, small, said);
   EXPECT_GT(small.asked, 0);
   planner.add({.key = job(3), .tokens = tokens_of(job(3), 200)});
@@ -165,7 +106,7 @@ TEST(BatchPlannerModelDraft, AsksForNothingBesideAPromptOrWhereManyDecode) {
 
 TEST(BatchPlannerModelDraft, KnowsNoAdapters) {
   BatchPlanner planner{kLimits};
-  planner.add({.key = job(1), .tokens = said_up_to(20), .scope = {.adapter = 1}});
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20), .scope = {.adapter = 1}});
   for (int i = 0; i < 60; ++i) {
     const Parts parts = plan(planner);
     EXPECT_TRUE(planner.draft_work().empty());
@@ -195,123 +136,19 @@ TEST(BatchPlannerModelDraft, TakesTheBetterOfBoth) {
     }
   }
   EXPECT_GT(planner.take_drafts().accepted, 100);
-  planner.add({.key = job(2), .tokens = said_up_to(20)});
+  planner.add({.key = job(2), .tokens = said_up_to(said, 20)});
   planner.on_end(job(1));
   std::uint32_t most = 0;
   for (int i = 0; i < 300; ++i) most = std::max(most, step(planner, small, said));
   EXPECT_EQ(most, 8);
 }
 
-// Memories of both models, and jobs that come, go, fail and are cancelled.
-class ModelDraftLoad {
- public:
-  explicit ModelDraftLoad(std::uint64_t seed) : random_(seed), planner_(limits_) {}
-
-  void run() {
-    for (int round = 0; round < 400 || !planner_.idle(); ++round) {
-      ASSERT_LT(round, 5000) << "no progress";
-      if (round < 400 && random_.below(12) == 0) add_one();
-      if (random_.below(60) == 0) planner_.cancel(job(random_.below(next_id_ + 1)));
-      step();
-      if (testing::Test::HasFatalFailure()) return;
-    }
-    const auto [tokens, right] = planner_.take_drafts();
-    EXPECT_LE(right, tokens);
-    EXPECT_EQ(right, accepted);
-  }
-
-  std::uint64_t accepted = 0;
-  std::uint64_t again = 0;  // Times that a plan with work was not carried out.
-
- private:
-  void add_one() {
-    auto tokens = said_up_to(1 + random_.below(30));
-    const auto most = static_cast<std::uint32_t>(tokens.size() + 1 + random_.below(60));
-    const auto adapter = static_cast<std::uint32_t>(random_.below(8) == 0 ? 1 : 0);
-    planner_.add({.key = job(next_id_),
-                  .tokens = std::move(tokens),
-                  .priority = kPriorities[random_.below(3)],
-                  .scope = {.adapter = adapter},
-                  .tokens_max = most});
-    most_[next_id_++] = most;
-  }
-
-  void step() {
-    Parts parts = plan(planner_);
-    while (!move()) {
-      again += planner_.draft_work().empty() ? 0 : 1;
-      parts = plan(planner_);
-    }
-    if (random_.below(200) == 0) {
-      small_.fail(planner_);
-    } else {
-      small_.carry_out(planner_, [this](std::size_t at) {
-        return random_.below(20) == 0 ? TokenId{-3} : said(at);
-      });
-    }
-    if (random_.below(30) == 0) {
-      planner_.on_no_room();
-      return;
-    }
-    for (const Part& each : parts) {
-      memory_.compute(each, planner_.tokens(each.slot));
-      if (each.drafted > 0) memory_.guess(each, planner_.guess(each.slot));
-    }
-    planner_.on_computed(microseconds{1000});
-    for (const Part& each : parts) {
-      if (each.last) choose(each);
-    }
-  }
-
-  // Carries out what is to be done to the memory. Whether the batch can be computed.
-  bool move() {
-    bool as_planned = true;
-    for (const KvChange& each : planner_.take_changes()) {
-      const bool moves =
-          each.slot != each.from && (memory_.in_host(each.slot) || memory_.in_host(each.from));
-      const bool done = !moves || (memory_.holds(each) && random_.below(3) > 0);
-      done ? memory_.change(each) : memory_.fail(each);
-      if (moves) as_planned = planner_.on_moved({.change = each, .done = done}) && as_planned;
-    }
-    return as_planned;
-  }
-
-  void choose(const Part& part) {
-    for (bool more = true; more;) {
-      const std::size_t known = planner_.tokens(part.slot).size();
-      more = planner_.on_token(part.slot, random_.below(20) == 0 ? TokenId{77} : said(known));
-      accepted += more ? 1 : 0;
-      if (known + 1 >= most_.at(part.job.id) || random_.below(60) == 0) {
-        planner_.on_end(part.job);
-        return;
-      }
-      if (random_.below(200) == 0) return planner_.on_failed(part.job);
-    }
-  }
-
-  Prng random_;
-  const PlannerLimits limits_{.sequences_max = 5,
-                              .batch_tokens_max = static_cast<std::uint32_t>(6 + random_.below(30)),
-                              .gap_max = static_cast<std::uint32_t>(random_.below(4)),
-                              .reuse_min = 4,
-                              .draft_tokens_max = static_cast<std::uint32_t>(random_.below(24)),
-                              .draft_ngrams = random_.below(2) == 0,
-                              .draft_model = true,
-                              .park_bytes_max = 10'000,
-                              .sequence_bytes = {.token = 1}};
-  BatchPlanner planner_;
-  Memory memory_{limits_.sequences_max};
-  Small small_{limits_.sequences_max};
-  std::map<std::uint64_t, std::uint32_t> most_;
-  std::uint64_t next_id_ = 0;
-};
-
 TEST(BatchPlannerModelDraft, KeepsBothMemoriesInOrderUnderRandomLoad) {
   std::uint64_t accepted = 0;
   std::uint64_t again = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    ModelDraftLoad load{seed};
+    DraftLoad load{seed, {.said = said, .model = true}};
     load.run();
     if (HasFatalFailure()) return;
     accepted += load.accepted;

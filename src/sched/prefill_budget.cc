@@ -56,10 +56,7 @@ std::uint32_t PrefillBudget::pause_tokens() const {
 }
 
 void PrefillBudget::on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took) {
-  if (decoding > 0) {
-    if (paused_ > Duration::zero()) steps_to_pause_ = kStepsBetweenPauses;
-    if (steps_to_pause_ > 0) --steps_to_pause_;
-  }
+  if (decoding > 0) count_step();
   paused_ = {};
   Decoding& alone = decoding_[bucket(decoding)];
   if (prompt_tokens == 0) {
@@ -76,6 +73,17 @@ void PrefillBudget::on_step(std::uint32_t decoding, std::uint32_t prompt_tokens,
 void PrefillBudget::on_pause(std::uint32_t prompt_tokens, Duration took) {
   paused_ += took;
   average(token_ns_, ns(took) / prompt_tokens);
+}
+
+void PrefillBudget::on_guessing() {
+  count_step();
+  paused_ = {};
+}
+
+// Of those who decode: it may be the first behind a pause.
+void PrefillBudget::count_step() {
+  if (paused_ > Duration::zero()) steps_to_pause_ = kStepsBetweenPauses;
+  if (steps_to_pause_ > 0) --steps_to_pause_;
 }
 
 std::uint32_t PrefillBudget::tokens_in(double ns) const {

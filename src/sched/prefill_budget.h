@@ -47,6 +47,8 @@ class PrefillBudget {
 
   void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);
   void on_pause(std::uint32_t prompt_tokens, Duration took);
+  // Of a step that tells nothing of what prompts and decoding take: guesses were computed, too.
+  void on_guessing();
 
   double token_ns() const { return token_ns_; }  // Of a prompt; 0 = not known.
 
@@ -59,6 +61,7 @@ class PrefillBudget {
 
   static std::size_t bucket(std::uint32_t decoding);
   std::uint32_t tokens_in(double ns) const;
+  void count_step();
 
   PrefillLimits limits_;
   std::array<Decoding, 33> decoding_ = {};  // By bit_width of their number.

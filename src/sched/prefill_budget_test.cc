@@ -140,6 +140,14 @@ TEST(PrefillBudget, PausesAgainAfterManySteps) {
   }
 }
 
+// They give everybody a token, at least.
+TEST(PrefillBudget, CountsStepsWithGuessesBetweenPauses) {
+  PrefillBudget budget = known();
+  pause(budget, 400);
+  for (int i = 0; i < 128; ++i) budget.on_guessing();
+  EXPECT_TRUE(budget.pauses(10, 1, 1000));
+}
+
 TEST(PrefillBudget, NeverPausesWhereThatIsForbidden) {
   PrefillLimits limits = kLimits;
   limits.pause_max = {};
