@@ -9,9 +9,10 @@ import { Server } from './server.mjs';
 // Streams outlive every pause of the run, and all run at once.
 const common = ['--terminal-ttl-ms', '3600000', '--detach-ttl-ms', '3600000', '--parallel', '64'];
 const tokens = [60, 240];  // Of an answer, at least and at most.
-// Kernels round differently for other shapes of a batch, and 8-bit weights more so: 0.09 was seen.
-// Tokens of another stream are off by whole units.
-const regretMax = 0.25;
+// llama.cpp's attention over 64 rows and more rounds otherwise than over fewer: on such prompts and
+// this model it alone, in one piece against token by token, chose 0.36 below the best in 62,000
+// tokens. A token lost or repeated shows by whole units.
+const regretMax = 0.75;
 const regretStreamsMax = 500;
 
 // Engines die by the script, at every so many of their steps; what they say depends on nothing

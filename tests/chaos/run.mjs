@@ -268,8 +268,9 @@ export class Run {
     const wrong = tasks.filter(({ assembly }) => assembly.faults.length > 0);
     const told = [...this.faults, ...wrong.flatMap(({ key, assembly }) =>
       assembly.faults.map((sentence) => `${key}: ${sentence}`))];
-    for (const sentence of told.slice(0, faultsToldMax)) console.error(`chaos: ${sentence}`);
+    // What is wrong comes last, where a log that is cut still shows it.
     if (told.length > 0) console.error(`chaos: the server said:\n${this.server.said}`);
+    for (const sentence of told.slice(0, faultsToldMax)) console.error(`chaos: ${sentence}`);
     const times = (list) => (
       { p50: percentile(list, 0.5), p99: percentile(list, 0.99), n: list.length });
     return {
