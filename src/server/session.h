@@ -119,7 +119,7 @@ class Session {
 
   // It is rendered soon, `turns` after this: what each step needs of memory that others
   // write lies behind what the one before it needs. Changes nothing.
-  static constexpr std::size_t kTurnsAhead = 4;
+  static constexpr std::size_t kTurnsAhead = 3;
   virtual void look_ahead(std::size_t /*turns*/) const {}
 
   virtual Ending ending() const = 0;

@@ -392,14 +392,8 @@ void WsSession::look_ahead(std::size_t turns) const {
   const Reader& reader = readers_[first_ < readers_.size() ? first_ : 0];
   if (turns == kTurnsAhead) return prefetch(&reader, sizeof reader);
   if (!reader.log) return;
-  switch (turns) {
-    case 3:
-      return reader.log->prefetch_head();
-    case 2:
-      return reader.log->prefetch_token(reader.cursor.next);
-    default:
-      return reader.log->prefetch_text(reader.cursor.next);
-  }
+  if (turns == kTurnsAhead - 1) return reader.log->prefetch_head();
+  reader.view.look_ahead(*reader.log);
 }
 
 void WsSession::take_back(const Rendering::Frame& frame) {
