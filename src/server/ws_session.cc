@@ -377,7 +377,7 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     const api::Rendered rendered =
         reader.view.render(*reader.log, reader.cursor, out.bytes, kFrameBytesMax);
     context_.check(reader.check, rendered, reader.log->head().end);
-    compress(out.bytes, begin);
+    if (deflate_) compress(out.bytes, begin);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
     ended_ = ended_ || rendered.done;

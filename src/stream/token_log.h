@@ -84,7 +84,7 @@ class TokenLog {
             .text_end = published / kTextEnd};
   }
   Head head() const { return shown().head; }
-  Token at(Offset at) const { return tokens_[at.value]; }
+  Token entry(Offset at) const { return tokens_[at.value]; }
   TokenId token(Offset at) const { return tokens_[at.value].id; }
   TimePoint time(Offset at) const { return tokens_[at.value].at; }
   bool with_logprobs() const { return with_logprobs_; }
