@@ -387,12 +387,12 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
 }
 
 // Only of the first one to be rendered: with more, that is what the connection waits for.
-void WsSession::look_ahead(std::size_t turns) const {
+void WsSession::look_ahead(std::size_t steps) const {
   if (readers_.empty()) return;
   const Reader& reader = readers_[first_ < readers_.size() ? first_ : 0];
-  if (turns == kTurnsAhead) return prefetch(&reader, sizeof reader);
+  if (steps == kStepsAhead) return prefetch(&reader, sizeof reader);
   if (!reader.log) return;
-  if (turns == kTurnsAhead - 1) return reader.log->prefetch_head();
+  if (steps == kStepsAhead - 1) return reader.log->prefetch_head();
   reader.view.look_ahead(*reader.log);
 }
 
