@@ -112,6 +112,13 @@ void append_error(std::string& out, std::string_view id, std::optional<StreamId>
                   const Problem& problem);
 void append_pong(std::string& out, const Ping& ping, WallTime now);
 
+// Tokens [from, to) and their text.
+struct Chunk {
+  Offset from;
+  Offset to;
+  std::string_view text;
+};
+
 // One stream as INFER_CHUNK and INFER_DONE, in WebSocket frames. A CANCEL is
 // acknowledged by the stream's own INFER_DONE.
 //
@@ -125,20 +132,28 @@ class NativeView {
   // `out` has grown by `bytes_max` or more: at least one, if there is anything
   // to tell. Sets cursor.done with INFER_DONE, after which nothing comes.
   Rendered render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-                  std::size_t bytes_max) const;
+                  std::size_t bytes_max);
+
+  // What is told next is told soon.
+  void look_ahead(const stream::TokenLog& log) const { log.prefetch_text(told_.text_end); }
 
   const std::string& id() const { return id_; }
   ChunkExtras with() const { return with_; }
 
  private:
-  void append_json_chunk(const stream::TokenLog& log, Offset from, Offset to,
-                         std::string& out) const;
-  void append_binary_chunk(const stream::TokenLog& log, Offset from, Offset to,
+  // A position that was told last, and where its text ends: so that nobody looks it up.
+  struct Told {
+    Offset at;
+    std::uint64_t text_end = 0;
+  };
+  void append_json_chunk(const stream::TokenLog& log, const Chunk& chunk, std::string& out) const;
+  void append_binary_chunk(const stream::TokenLog& log, const Chunk& chunk,
                            std::string& out) const;
   void append_done(const stream::TokenLog& log, std::string& out) const;
 
   std::string id_;
   std::string json_id_;  // What stands for it in JSON; empty if that is the same.
+  Told told_;
   std::uint32_t channel_;
   Subprotocol subprotocol_;
   ChunkExtras with_;

@@ -104,11 +104,10 @@ std::size_t chunk_token_bytes(ChunkExtras with, const stream::TokenLog& log, Off
 
 // Once for each chunk and so the hottest of all: written in one go.
 void append_chunk_json(std::string& out, std::string_view json_id, ChunkExtras with,
-                       const stream::TokenLog& log, Offset from, Offset to) {
+                       const stream::TokenLog& log, const Chunk& chunk) {
   constexpr std::size_t kFixedBytes = 128;  // Of keys and numbers, and more.
-  std::string spill;
   std::string escapes;
-  const std::string_view text = wire::json_text(log.text(from, to, spill), escapes);
+  const std::string_view text = wire::json_text(chunk.text, escapes);
   const bool ends = with == ChunkExtras{};
   const std::size_t begin = out.size();
   const auto write = [&](char* data, std::size_t size) {
@@ -122,9 +121,9 @@ void append_chunk_json(std::string& out, std::string_view json_id, ChunkExtras w
       put("\"");
     }
     put(R"(,"seq":)");
-    put_number(from.value);
+    put_number(chunk.from.value);
     put(R"(,"n":)");
-    put_number(to.value - from.value);
+    put_number(chunk.to.value - chunk.from.value);
     put(R"(,"text":")");
     put(text);
     put("\"");
@@ -134,9 +133,9 @@ void append_chunk_json(std::string& out, std::string_view json_id, ChunkExtras w
   out.resize_and_overwrite(begin + kFixedBytes + json_id.size() + text.size(), write);
   if (ends) return;
   wire::JsonWriter json = wire::JsonWriter::within(out);
-  if (with.tokens) append_tokens(json, log, from, to);
-  if (with.logprobs) append_logprobs(json, log, from, to);
-  if (with.time) append_times(json, log, from, to);
+  if (with.tokens) append_tokens(json, log, chunk.from, chunk.to);
+  if (with.logprobs) append_logprobs(json, log, chunk.from, chunk.to);
+  if (with.time) append_times(json, log, chunk.from, chunk.to);
   json.end_object();
 }
 

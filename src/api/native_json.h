@@ -39,7 +39,7 @@ struct Addressee {
 
 // Each appends one JSON object. `json_id` is what stands between the quotes.
 void append_chunk_json(std::string& out, std::string_view json_id, ChunkExtras with,
-                       const stream::TokenLog& log, Offset from, Offset to);
+                       const stream::TokenLog& log, const Chunk& chunk);
 void append_done_json(std::string& out, std::string_view id, const stream::TokenLog& log);
 void append_resumed_json(std::string& out, const Addressee& to, const core::Resumed& resumed);
 

@@ -37,7 +37,9 @@ void NativeSseView::append_chunk(const stream::TokenLog& log, Offset from, Offse
                                  std::string& out) const {
   ids_.append(to, out);
   out += "data: ";
-  append_chunk_json(out, {}, with_, log, from, to);
+  std::string spill;
+  append_chunk_json(out, {}, with_, log,
+                    {.from = from, .to = to, .text = log.text(from, to, spill)});
   out += "\n\n";
 }
 

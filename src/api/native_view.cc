@@ -32,9 +32,9 @@ NativeView::NativeView(Subprotocol subprotocol, std::string id, std::uint32_t ch
 }
 
 Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
-                            std::size_t bytes_max) const {
+                            std::size_t bytes_max) {
   Rendered rendered;
-  const stream::Head head = log.head();
+  const auto [head, text_end] = log.shown();
   SEEDANCE_CHECK(cursor.next <= head.end, "a cursor is never beyond the head");
   const std::size_t begin = out.size();
   do {
@@ -46,11 +46,18 @@ Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor,
         const std::size_t token_bytes = bytes_per_token(subprotocol_, with_, log, cursor.next);
         to = cut(log, cursor.next, to, left, token_bytes);
       }
+      if (subprotocol_ == Subprotocol::binary) to = std::min(to, cursor.next + kBinaryTokensMax);
+      const std::uint64_t from_byte =
+          told_.at == cursor.next ? told_.text_end : log.text_end(cursor.next);
+      told_ = {.at = to, .text_end = to == head.end ? text_end : log.text_end(to)};
+      std::string spill;
+      const Chunk chunk{.from = cursor.next,
+                        .to = to,
+                        .text = log.text_bytes(from_byte, told_.text_end, spill)};
       if (subprotocol_ == Subprotocol::binary) {
-        to = std::min(to, cursor.next + kBinaryTokensMax);
-        append_binary_chunk(log, cursor.next, to, out);
+        append_binary_chunk(log, chunk, out);
       } else {
-        append_json_chunk(log, cursor.next, to, out);
+        append_json_chunk(log, chunk, out);
       }
       rendered.add(cursor.next, to);
       cursor.next = to;
@@ -64,35 +71,33 @@ Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor,
   return rendered;
 }
 
-void NativeView::append_json_chunk(const stream::TokenLog& log, Offset from, Offset to,
+void NativeView::append_json_chunk(const stream::TokenLog& log, const Chunk& chunk,
                                    std::string& out) const {
   FrameWriter frame{out, wire::Opcode::text};
-  append_chunk_json(out, json_id_.empty() ? id_ : json_id_, with_, log, from, to);
+  append_chunk_json(out, json_id_.empty() ? id_ : json_id_, with_, log, chunk);
   frame.close();
 }
 
-void NativeView::append_binary_chunk(const stream::TokenLog& log, Offset from, Offset to,
+void NativeView::append_binary_chunk(const stream::TokenLog& log, const Chunk& chunk,
                                      std::string& out) const {
-  const std::size_t count = to.value - from.value;
+  const std::size_t count = chunk.to.value - chunk.from.value;
   std::array<TokenId, kBinaryTokensMax> ids;
   std::array<float, kBinaryTokensMax> logprobs;
   for (std::size_t i = 0; i < count; ++i) {
-    if (with_.tokens) ids.at(i) = log.token(from + i);
-    if (with_.logprobs) logprobs.at(i) = shown_logprob(log.logprobs(from + i).chosen);
+    if (with_.tokens) ids.at(i) = log.token(chunk.from + i);
+    if (with_.logprobs) logprobs.at(i) = shown_logprob(log.logprobs(chunk.from + i).chosen);
   }
-  std::string spill;
-  const std::string_view text = log.text(from, to, spill);
-  const wire::FmChunk chunk{
+  const wire::FmChunk message{
       .channel = channel_,
-      .seq = static_cast<std::uint32_t>(from.value),
+      .seq = static_cast<std::uint32_t>(chunk.from.value),
       .tokens = static_cast<std::uint16_t>(count),
       .marks = {},
       .ids = std::span{ids}.first(with_.tokens ? count : 0),
       .logprobs = std::span{logprobs}.first(with_.logprobs ? count : 0),
-      .text = text,
+      .text = chunk.text,
   };
-  wire::append_frame_header(out, wire::Opcode::binary, wire::Fin::yes, wire::fm_bytes(chunk));
-  wire::append_fm(out, chunk);
+  wire::append_frame_header(out, wire::Opcode::binary, wire::Fin::yes, wire::fm_bytes(message));
+  wire::append_fm(out, message);
 }
 
 void NativeView::append_done(const stream::TokenLog& log, std::string& out) const {

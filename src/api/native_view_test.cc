@@ -52,7 +52,7 @@ struct Client {
   }
 };
 
-std::string render(const NativeView& view, const TestStream& stream, stream::Cursor& cursor,
+std::string render(NativeView& view, const TestStream& stream, stream::Cursor& cursor,
                    std::size_t bytes_max = kMuch) {
   std::string out;
   view.render(stream.log, cursor, out, bytes_max);
@@ -63,7 +63,7 @@ void check_any_cut(Subprotocol subprotocol, std::uint64_t seed) {
   Prng prng{seed};
   TestStream stream{true};
   const ChunkExtras with{.tokens = seed % 2 == 0, .logprobs = seed % 3 == 0};
-  const NativeView view{subprotocol, "me", 5, with};
+  NativeView view{subprotocol, "me", 5, with};
   stream::Cursor cursor;
   DeliveryCheck check;
   Client client;
@@ -103,7 +103,7 @@ TEST(NativeView, GoesOnWhereverAClientStopped) {
   for (std::size_t i = 0; i < 40; ++i) add_awkward(stream, i);
   stream.end(stream::FinishReason::stop);
   for (const Subprotocol subprotocol : {Subprotocol::json, Subprotocol::binary}) {
-    const NativeView view{subprotocol, "me", 5, {}};
+    NativeView view{subprotocol, "me", 5, {}};
     for (std::uint64_t from = 0; from <= 40; ++from) {
       Client client{.seq = from};
       stream.log.append_text({0}, {from}, client.text);
@@ -117,9 +117,34 @@ TEST(NativeView, GoesOnWhereverAClientStopped) {
   }
 }
 
+TEST(NativeView, TellsAgainWhatWasTakenBack) {
+  TestStream stream;
+  NativeView view{Subprotocol::json, "me", 5, {}};
+  stream::Cursor cursor;
+  for (const char* text : {"one ", "two ", "three "}) {
+    stream.add(text);
+    const stream::Cursor before = cursor;
+    const std::string told = render(view, stream, cursor);
+    cursor = before;
+    EXPECT_EQ(render(view, stream, cursor), told);
+    EXPECT_NE(told.find(text), std::string::npos);
+  }
+  cursor = {.next = {1}};
+  EXPECT_NE(render(view, stream, cursor).find("two three "), std::string::npos);
+}
+
+TEST(NativeView, EscapesTheNameOfTheClient) {
+  TestStream stream;
+  stream.add("x");
+  NativeView view{Subprotocol::json, "say \"me\"", 5, {}};
+  stream::Cursor cursor;
+  EXPECT_EQ(only_payload(render(view, stream, cursor)),
+            R"({"type":"INFER_CHUNK","id":"say \"me\"","seq":0,"n":1,"text":"x"})");
+}
+
 TEST(NativeView, AppendsNothingWhenThereIsNothingNew) {
   TestStream stream;
-  const NativeView view{Subprotocol::json, "me", 5, {}};
+  NativeView view{Subprotocol::json, "me", 5, {}};
   stream::Cursor cursor;
   EXPECT_EQ(render(view, stream, cursor), "");
   stream.add("a");
@@ -131,7 +156,7 @@ TEST(NativeView, AppendsNothingWhenThereIsNothingNew) {
 TEST(NativeView, MergesWhatIsThereIntoOneChunk) {
   for (const Subprotocol subprotocol : {Subprotocol::json, Subprotocol::binary}) {
     TestStream stream;
-    const NativeView view{subprotocol, "me", 5, {}};
+    NativeView view{subprotocol, "me", 5, {}};
     stream::Cursor cursor;
     for (int i = 0; i < 100; ++i) stream.add("abc");
     Client client;
@@ -143,7 +168,7 @@ TEST(NativeView, MergesWhatIsThereIntoOneChunk) {
 
 TEST(NativeView, AppendsOneFrameEvenWithoutRoom) {
   TestStream stream;
-  const NativeView view{Subprotocol::json, "me", 5, {}};
+  NativeView view{Subprotocol::json, "me", 5, {}};
   stream::Cursor cursor;
   for (int i = 0; i < 3; ++i) stream.add("abc");
   stream.end(stream::FinishReason::stop);
@@ -158,7 +183,7 @@ TEST(NativeView, AppendsOneFrameEvenWithoutRoom) {
 
 TEST(NativeView, KeepsToTheRoomThatItIsGiven) {
   TestStream stream;
-  const NativeView view{Subprotocol::json, "me", 5, {.tokens = true}};
+  NativeView view{Subprotocol::json, "me", 5, {.tokens = true}};
   stream::Cursor cursor;
   for (int i = 0; i < 10'000; ++i) stream.add("abcdefgh");
   const std::string out = render(view, stream, cursor, 16'384);

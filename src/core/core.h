@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -296,7 +297,8 @@ class Core {
   Clocks clocks_;
   std::vector<std::unique_ptr<Model>> models_;
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
-  std::unordered_map<std::uint64_t, Stream*> by_number_;
+  std::pmr::unsynchronized_pool_resource memory_;  // Its entries lie side by side.
+  std::pmr::unordered_map<std::uint64_t, Stream*> by_number_{&memory_};
   std::map<std::uint64_t, Stream*> active_;  // Not done, in the order of their requests.
   std::map<std::pair<TimePoint, std::uint64_t>, Stream*>
       done_;                                         // Kept, in the order of their ends.

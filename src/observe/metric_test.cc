@@ -23,6 +23,14 @@ TEST(Histogram, CountsIntoTheFirstBoundThatHolds) {
   EXPECT_THAT(out, HasSubstr("x_seconds_count 4\n"));
 }
 
+TEST(Histogram, CountsSeveralAtOnce) {
+  Histogram several;
+  several.observe(0.25, 3);
+  several.observe(0.25);
+  EXPECT_EQ(several.count(), 4U);
+  EXPECT_EQ(several.sum(), 1.0);
+}
+
 TEST(Histogram, HasALabelBesideItsBounds) {
   Histogram histogram;
   histogram.observe(0.5);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -96,7 +97,8 @@ class ScriptedEngine {
   const Script script_;
   const Duration pause_;  // Without jitter.
   const Vocabulary vocabulary_;
-  std::unordered_map<engine::JobId, Running> running_;
+  std::pmr::unsynchronized_pool_resource memory_;  // They lie side by side.
+  std::pmr::unordered_map<engine::JobId, Running> running_{&memory_};
   std::map<TimePoint, Turns> due_;  // Null are those whose job ended before.
   std::deque<engine::Job> waiting_;
   std::deque<engine::Event> events_;

@@ -128,23 +128,41 @@ void Connection::upgrade(TimePoint now) {
   }
 }
 
-bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
-  if (closed_) return false;
-  Rendering& out = scratch.output;
+void Connection::prepare(Scratch& scratch, Rendering& out, std::size_t bytes_max, TimePoint now) {
+  out.clear();
+  if (closed_) return;
   if (std::exchange(rests_, false)) session_->go_on(now);
   if (may_read()) read(scratch, now);
-  bool more = !blocked_;
-  for (std::size_t sent = 0; more && sent < kTurnBytes; sent += out.bytes.size()) {
-    out.clear();
-    if (!unsent_.empty()) {
-      out.bytes += unsent_;
-      std::string{}.swap(unsent_);  // Idle, it owns no buffer.
-      out.fixed = out.bytes.size();
-    }
-    if (!half_closed_) session_->render(out, bytes_max, now);
-    more = !out.bytes.empty() && send_once(out, now);
+  if (!blocked_) render(out, bytes_max, now);
+}
+
+void Connection::render(Rendering& out, std::size_t bytes_max, TimePoint now) {
+  if (!unsent_.empty()) {
+    out.bytes += unsent_;
+    std::string{}.swap(unsent_);  // Idle, it owns no buffer.
+    out.fixed = out.bytes.size();
+  }
+  if (!half_closed_) session_->render(out, bytes_max, now);
+}
+
+io::Moved Connection::send(const Rendering& out) {
+  return out.bytes.empty() ? io::Moved{} : channel_.send(out.bytes);
+}
+
+bool Connection::settle(Scratch& scratch, Rendering& out, io::Moved moved, std::size_t bytes_max,
+                        TimePoint now) {
+  if (closed_) return false;
+  bool more = !out.bytes.empty();
+  for (std::size_t sent = 0; more;) {
+    sent += out.bytes.size();
+    more = on_sent(out, moved, now);
     if (more && may_read()) read(scratch, now);
     more = more && !blocked_ && (!unsent_.empty() || session_->has_more());
+    if (!more || sent >= kTurnBytes) break;
+    out.clear();
+    render(out, bytes_max, now);
+    more = !out.bytes.empty();
+    moved = send(out);
   }
   const bool unread = std::exchange(to_read_, kTurnBytes) == 0;
   if (!closed_) end_as_asked(more);
@@ -153,15 +171,15 @@ bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
   return more || unread || rests_;
 }
 
-void Connection::look_ahead(std::size_t turns) const {
+void Connection::look_ahead(std::size_t steps) const {
   constexpr std::size_t kHotBytes = 3 * kCacheLineBytes;  // Of it, what a frame needs.
   constexpr std::size_t kSessionBytes = 4 * kCacheLineBytes;
-  if (turns == kTurnsAhead) {
+  if (steps == kStepsAhead) {
     prefetch(this, kHotBytes);
-  } else if (turns == kTurnsAhead - 1) {
+  } else if (steps == kStepsAhead - 1) {
     prefetch(session_.get(), kSessionBytes);
   } else {
-    session_->look_ahead(turns);
+    session_->look_ahead(steps);
   }
 }
 
@@ -176,8 +194,7 @@ void Connection::end_as_asked(bool more) {
 }
 
 // False when the socket takes no more.
-bool Connection::send_once(Rendering& out, TimePoint now) {
-  const io::Moved moved = channel_.send(out.bytes);
+bool Connection::on_sent(Rendering& out, io::Moved moved, TimePoint now) {
   counters_->bytes_sent.add(moved.bytes);
   if (moved.bytes > 0) counters_->sends.add();
   if (moved.flow == Flow::closed) {

@@ -1,6 +1,7 @@
 // A client's connection: its socket and the session on it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,9 +21,10 @@ namespace seedance::server {
 // The buffers that the connections of one edge take turns in.
 struct Scratch {
   static constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kOutputs = 16;  // Connections that are flushed together.
 
   std::unique_ptr<std::byte[]> input = std::make_unique<std::byte[]>(kReadBytes);
-  Rendering output;
+  std::array<Rendering, kOutputs> outputs;
 };
 
 struct ConnectionOptions {
@@ -32,7 +34,7 @@ struct ConnectionOptions {
 };
 
 // Moves bytes between one socket and one session. Idle, it owns no buffer.
-// Belongs to the thread of its edge, which calls flush() after everything else.
+// Belongs to the thread of its edge, which flushes it after everything else.
 class Connection {
  public:
   // About what it reads, and what it sends, before the others of its edge have their turn.
@@ -55,17 +57,23 @@ class Connection {
   void on_time(TimePoint now);
   TimePoint deadline() const;
 
-  // Reads what the session did not want before, renders and sends until there
-  // is nothing left, the socket is full or its turn is over. Ends the turn; true
-  // when there may be more to do in the next one.
-  bool flush(Scratch& scratch, std::size_t bytes_max, TimePoint now);
+  // Flushing it is three steps, one after the other, and nothing else between them. An
+  // edge takes each with several connections in a row: between two sends the processor
+  // forgets the code of a step. The first reads what the session did not want before,
+  // and renders. The last goes on until there is nothing left, the socket is full or its turn
+  // is over. Ends the turn; true when there may be more to do in the next one.
+  void prepare(Scratch& scratch, Rendering& out, std::size_t bytes_max, TimePoint now);
+  io::Moved send(const Rendering& out);
+  bool settle(Scratch& scratch, Rendering& out, io::Moved moved, std::size_t bytes_max,
+              TimePoint now);
 
   // Closes now and says why: the kernel takes the last words of a peer that is behind.
   void part(Session::Farewell why, TimePoint now);
 
-  // It is flushed so many turns after this.
-  static constexpr std::size_t kTurnsAhead = Session::kTurnsAhead + 2;
-  void look_ahead(std::size_t turns) const;
+  // It is flushed soon, after so many more of these: what each step needs lies behind what
+  // the one before it needs.
+  static constexpr std::size_t kStepsAhead = Session::kStepsAhead + 2;
+  void look_ahead(std::size_t steps) const;
 
   bool closed() const { return closed_; }
 
@@ -81,7 +89,8 @@ class Connection {
   void tell_end(TimePoint now);
   void on_handshake(TimePoint now);
   void upgrade(TimePoint now);
-  bool send_once(Rendering& out, TimePoint now);
+  void render(Rendering& out, std::size_t bytes_max, TimePoint now);
+  bool on_sent(Rendering& out, io::Moved moved, TimePoint now);
   void end_as_asked(bool more);
   void block(TimePoint now);
   void keep(Rendering& out, std::size_t sent);

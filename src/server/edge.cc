@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -244,27 +245,41 @@ void Edge::expire(TimePoint now) {
 
 void Edge::flush(TimePoint now) {
   std::swap(listed_, flushing_);
-  for (std::size_t at = 0; at < flushing_.size(); ++at) {
-    look_ahead(at);
-    Connection* connection = flushing_[at];
-    connection->listed = false;
-    const bool more = connection->flush(scratch_, context_->config.limits.render_bytes_max, now);
-    if (connection->closed()) {
-      deadlines_.erase(ConnectionTable::place_of(connection->id()));
-      connections_.release(connection->id());
-      continue;
-    }
-    schedule(*connection, now);
-    if (more) list(*connection);
+  for (std::span<Connection* const> rest{flushing_}; !rest.empty();) {
+    const auto group = rest.first(std::min(rest.size(), Scratch::kOutputs));
+    rest = rest.subspan(group.size());
+    flush(group, now);
   }
   flushing_.clear();
 }
 
-// The memory of the next ones, much of which the core wrote last, comes while the kernel
-// is busy with this one.
-void Edge::look_ahead(std::size_t at) const {
-  std::size_t turns = std::min(Connection::kTurnsAhead, flushing_.size() - at - 1);
-  for (; turns > 0; --turns) flushing_[at + turns]->look_ahead(turns);
+// Step by step: what one needs of memory, much of which the core wrote last, comes while the
+// others have their turn.
+void Edge::flush(std::span<Connection* const> group, TimePoint now) {
+  const std::size_t bytes_max = context_->config.limits.render_bytes_max;
+  std::array<io::Moved, Scratch::kOutputs> moved;
+  for (std::size_t steps = Connection::kStepsAhead; steps > 0; --steps) {
+    for (const Connection* connection : group) connection->look_ahead(steps);
+  }
+  for (std::size_t at = 0; at < group.size(); ++at) {
+    group[at]->listed = false;
+    group[at]->prepare(scratch_, scratch_.outputs[at], bytes_max, now);
+  }
+  for (std::size_t at = 0; at < group.size(); ++at) {
+    moved[at] = group[at]->send(scratch_.outputs[at]);
+  }
+  for (std::size_t at = 0; at < group.size(); ++at) {
+    Connection& connection = *group[at];
+    const bool more =
+        connection.settle(scratch_, scratch_.outputs[at], moved[at], bytes_max, now);
+    if (connection.closed()) {
+      deadlines_.erase(ConnectionTable::place_of(connection.id()));
+      connections_.release(connection.id());
+      continue;
+    }
+    schedule(connection, now);
+    if (more) list(connection);
+  }
 }
 
 void Edge::list(Connection& connection) {

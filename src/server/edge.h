@@ -71,7 +71,7 @@ class Edge {
   void refuse(const io::Fd& socket, Limit met);
   void expire(TimePoint now);
   void flush(TimePoint now);
-  void look_ahead(std::size_t at) const;
+  void flush(std::span<Connection* const> group, TimePoint now);
   void list(Connection& connection);
   void schedule(Connection& connection, TimePoint now);
 

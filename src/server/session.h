@@ -117,10 +117,10 @@ class Session {
   // Whether there may be more to render, for all that this session knows.
   virtual bool has_more() const { return true; }
 
-  // It is rendered soon, `turns` after this: what each step needs of memory that others
-  // write lies behind what the one before it needs. Changes nothing.
-  static constexpr std::size_t kTurnsAhead = 4;
-  virtual void look_ahead(std::size_t /*turns*/) const {}
+  // It is rendered soon, after so many more of these: what each step needs of memory that
+  // others write lies behind what the one before it needs. Changes nothing.
+  static constexpr std::size_t kStepsAhead = 3;
+  virtual void look_ahead(std::size_t /*steps*/) const {}
 
   virtual Ending ending() const = 0;
 

@@ -377,7 +377,7 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     const api::Rendered rendered =
         reader.view.render(*reader.log, reader.cursor, out.bytes, kFrameBytesMax);
     context_.check(reader.check, rendered, reader.log->head().end);
-    compress(out.bytes, begin);
+    if (deflate_) compress(out.bytes, begin);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
     ended_ = ended_ || rendered.done;
@@ -387,19 +387,13 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
 }
 
 // Only of the first one to be rendered: with more, that is what the connection waits for.
-void WsSession::look_ahead(std::size_t turns) const {
+void WsSession::look_ahead(std::size_t steps) const {
   if (readers_.empty()) return;
   const Reader& reader = readers_[first_ < readers_.size() ? first_ : 0];
-  if (turns == kTurnsAhead) return prefetch(&reader, sizeof reader);
+  if (steps == kStepsAhead) return prefetch(&reader, sizeof reader);
   if (!reader.log) return;
-  switch (turns) {
-    case 3:
-      return reader.log->prefetch_head();
-    case 2:
-      return reader.log->prefetch_token(reader.cursor.next);
-    default:
-      return reader.log->prefetch_text(reader.cursor.next);
-  }
+  if (steps == kStepsAhead - 1) return reader.log->prefetch_head();
+  reader.view.look_ahead(*reader.log);
 }
 
 void WsSession::take_back(const Rendering::Frame& frame) {

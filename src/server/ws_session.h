@@ -50,7 +50,7 @@ class WsSession final : public Session {
   bool on_access(TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame& frame) override;
-  void look_ahead(std::size_t turns) const override;
+  void look_ahead(std::size_t steps) const override;
   void on_sent(TimePoint now) override;
   bool has_more() const override;
   Ending ending() const override;

@@ -47,7 +47,7 @@ void put_body(char* to, const LogSlice& slice, TextRange range) {
   char* text = sizes + count * sizeof(std::uint32_t);
   std::uint64_t before = range.begin;
   for (Offset at = slice.from; at < slice.to; at = at + 1) {
-    const TokenLog::Token token = log.at(at);
+    const TokenLog::Token token = log.entry(at);
     to = put(to, token.id.value);
     times = put(times, wall_time(slice, token.at).time_since_epoch().count());
     sizes = put(sizes, static_cast<std::uint32_t>(token.text_end - before));

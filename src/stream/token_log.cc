@@ -24,7 +24,10 @@ void TokenLog::append_terminal(Terminal terminal) {
 void TokenLog::commit(Head head) {
   SEEDANCE_CHECK(head.end <= appended(), "only what was appended is committed");
   SEEDANCE_CHECK(!head.done || ended_, "the terminal record is committed behind its append");
-  published_.store(2 * head.end.value + (head.done ? 1 : 0), std::memory_order_release);
+  SEEDANCE_CHECK(head.end.value < kTextEnd / 2, "limits keep every stream far below that");
+  const std::uint64_t text = head.end == appended() ? text_.size() : text_end(head.end);
+  published_.store((kTextEnd * text) + (2 * head.end.value) + (head.done ? 1 : 0),
+                   std::memory_order_release);
 }
 
 const TokenLogprobs& TokenLog::logprobs(Offset at) const {
@@ -41,22 +44,23 @@ void TokenLog::copy_bytes(std::uint64_t begin, std::uint64_t end, char* out) con
 }
 
 void TokenLog::append_text(Offset from, Offset to, std::string& out) const {
+  const std::uint64_t begin = text_end(from);
+  const std::uint64_t end = text_end(to);
   const std::size_t before = out.size();
-  const std::size_t size = before + text_end(to) - text_end(from);
+  const std::size_t size = before + end - begin;
   out.resize_and_overwrite(size, [&](char* data, std::size_t) {
-    copy_text(from, to, data + before);
+    copy_bytes(begin, end, data + before);
     return size;  // What is given may be the capacity.
   });
 }
 
-std::string_view TokenLog::text(Offset from, Offset to, std::string& spill) const {
-  const std::uint64_t begin = text_end(from);
-  const std::uint64_t end = text_end(to);
+std::string_view TokenLog::text_bytes(std::uint64_t begin, std::uint64_t end,
+                                      std::string& spill) const {
   if (begin == end) return {};
   const std::span<const char> run = text_.run(begin, end);
   if (run.size() == end - begin) return {run.data(), run.size()};
-  spill.clear();
-  append_text(from, to, spill);
+  spill.resize(end - begin);
+  copy_bytes(begin, end, spill.data());
   return spill;
 }
 
@@ -72,19 +76,11 @@ void TokenLog::prefetch_end() const {
 
 void TokenLog::prefetch_head() const {
   prefetch(&published_);
-  tokens_.prefetch_places();
   text_.prefetch_places();
 }
 
-void TokenLog::prefetch_token(Offset from) const {
-  if (from < head().end) tokens_.prefetch_element(from.value);
-}
-
-void TokenLog::prefetch_text(Offset from) const {
-  // A token without text may stand at the end of what the writer has room for.
-  if (from < head().end && text_end(from) < text_end(from + 1)) {
-    text_.prefetch_element(text_end(from));
-  }
+void TokenLog::prefetch_text(std::uint64_t begin) const {
+  if (begin < shown().text_end) text_.prefetch_element(begin);
 }
 
 const Terminal& TokenLog::terminal() const {

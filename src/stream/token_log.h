@@ -21,6 +21,12 @@ struct Head {
   friend constexpr auto operator<=>(const Head&, const Head&) = default;
 };
 
+// That, and where its text ends, in bytes.
+struct Shown {
+  Head head;
+  std::uint64_t text_end = 0;
+};
+
 // A reader's position in one log.
 struct Cursor {
   Offset next;        // The token wanted next.
@@ -72,11 +78,13 @@ class TokenLog {
   // Readers. Every offset given must be at most head().end; the writer's may be
   // at most appended().
 
-  Head head() const {
+  Shown shown() const {
     const std::uint64_t published = published_.load(std::memory_order_acquire);
-    return {.end = {published / 2}, .done = published % 2 == 1};
+    return {.head = {.end = {published % kTextEnd / 2}, .done = published % 2 == 1},
+            .text_end = published / kTextEnd};
   }
-  Token at(Offset at) const { return tokens_[at.value]; }
+  Head head() const { return shown().head; }
+  Token entry(Offset at) const { return tokens_[at.value]; }
   TokenId token(Offset at) const { return tokens_[at.value].id; }
   TimePoint time(Offset at) const { return tokens_[at.value].at; }
   bool with_logprobs() const { return with_logprobs_; }
@@ -87,28 +95,32 @@ class TokenLog {
     return end.value == 0 ? 0 : tokens_[end.value - 1].text_end;
   }
 
-  // The visible text of tokens [from, to): copied to where there is room for it, or appended.
-  void copy_text(Offset from, Offset to, char* out) const {
-    copy_bytes(text_end(from), text_end(to), out);
-  }
-  void copy_bytes(std::uint64_t begin, std::uint64_t end, char* out) const;
+  // Appends the visible text of tokens [from, to).
   void append_text(Offset from, Offset to, std::string& out) const;
 
   // The same, where it lies; what lies in pieces is put together in `spill`.
-  std::string_view text(Offset from, Offset to, std::string& spill) const;
+  std::string_view text(Offset from, Offset to, std::string& spill) const {
+    return text_bytes(text_end(from), text_end(to), spill);
+  }
+
+  // Both for who knows where the text begins and ends; the first copies it.
+  void copy_bytes(std::uint64_t begin, std::uint64_t end, char* out) const;
+  std::string_view text_bytes(std::uint64_t begin, std::uint64_t end, std::string& spill) const;
 
   // Only when head().done.
   const Terminal& terminal() const;
 
-  // For a reader that soon wants the text from `from` on: what lies elsewhere than what
+  // For a reader that soon wants the text from that byte on: what lies elsewhere than what
   // the call before brought.
   void prefetch_head() const;
-  void prefetch_token(Offset from) const;
-  void prefetch_text(Offset from) const;
+  void prefetch_text(std::uint64_t begin) const;
 
  private:
-  // What every reader looks at comes first, in few cache lines.
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
+  static constexpr std::uint64_t kTextEnd = std::uint64_t{1} << 32;
+
+  // What every reader looks at comes first, in few cache lines. So that most need no token's
+  // place for its text: kTextEnd x text_end + 2 x tokens + done.
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};
   const bool with_logprobs_;
   bool ended_ = false;  // There is a terminal record.
   AppendOnly<Token, 64> tokens_;

@@ -62,6 +62,22 @@ TEST(TokenLog, ShowsNothingBeforeItIsCommitted) {
   EXPECT_EQ(log.head(), (Head{{1}, true}));
 }
 
+// Also where more was appended meanwhile.
+TEST(TokenLog, ShowsWhereTheTextOfItsHeadEnds) {
+  TokenLog log{false};
+  EXPECT_EQ(log.shown().text_end, 0U);
+  for (const std::string_view text : {"a", "", "bc", "d"}) log.append({1}, text, {}, nullptr);
+  for (std::uint64_t end = 0; end <= 4; ++end) {
+    log.commit({.end = {end}});
+    EXPECT_EQ(log.shown().head, (Head{{end}, false}));
+    EXPECT_EQ(log.shown().text_end, log.text_end({end}));
+  }
+  log.append_terminal({});
+  log.commit();
+  EXPECT_EQ(log.shown().head, (Head{{4}, true}));
+  EXPECT_EQ(log.shown().text_end, 4U);
+}
+
 TEST(TokenLog, EveryCutGivesTheSameText) {
   TokenLog log{false};
   std::string whole;
