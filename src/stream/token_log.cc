@@ -26,6 +26,7 @@ void TokenLog::commit(Head head) {
   SEEDANCE_CHECK(!head.done || ended_, "the terminal record is committed behind its append");
   SEEDANCE_CHECK(head.end.value < kTextEnd / 2, "limits keep every stream far below that");
   const std::uint64_t text = head.end == appended() ? text_.size() : text_end(head.end);
+  SEEDANCE_CHECK(text < kTextEnd, "and its text");
   published_.store((kTextEnd * text) + (2 * head.end.value) + (head.done ? 1 : 0),
                    std::memory_order_release);
 }
