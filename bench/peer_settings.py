@@ -5,9 +5,11 @@ import dataclasses
 import json
 import os
 import pathlib
+import subprocess
 
 import machine
 from common import OUT, say
+from table import BUSY
 
 MARGIN = 0.03  # Less than that is no improvement, but chance.
 
@@ -57,14 +59,16 @@ def climb(start, ladders, score):
 
 
 class Chosen:
-    """What was found for one model, by kind of load."""
+    """What was found for one model, by kind of load. What was found while others used the machine
+    is searched for again the next time."""
 
     def __init__(self, binaries, file, threads, again=False):
         self.path = OUT / f"peer-{pathlib.Path(file).stem}.json"
         self.of = {"server": machine.first_line("sha256sum", binaries.llama_server),
                    "model_bytes": os.path.getsize(file), "threads": threads}
         kept = json.loads(self.path.read_text()) if self.path.exists() and not again else {}
-        self.kinds = kept["kinds"] if kept.get("of") == self.of else {}
+        kinds = kept["kinds"] if kept.get("of") == self.of else {}
+        self.kinds = {kind: found for kind, found in kinds.items() if found["others"] < BUSY}
 
     def best(self, kind):
         """What is best for this kind, once it was searched for."""
@@ -74,12 +78,17 @@ class Chosen:
         """`score` measures once: the higher the better."""
         if kind not in self.kinds:
             def told(settings):
-                value = score(settings)
+                try:
+                    value = score(settings)
+                except (RuntimeError, subprocess.CalledProcessError) as error:
+                    say(f"  llama-server, {kind}: fails with {settings}: {error}")
+                    return 0
                 say(f"  llama-server, {kind}: {value:10.1f} with {settings}")
                 return value
 
+            watch = machine.Watch()
             best, tried = climb(start, ladders, told)
-            self.kinds[kind] = {"settings": dataclasses.asdict(best),
+            self.kinds[kind] = {"settings": dataclasses.asdict(best), "others": watch.others(),
                                 "tried": [[str(each), value] for each, value in tried]}
             OUT.mkdir(parents=True, exist_ok=True)
             self.path.write_text(json.dumps({"of": self.of, "kinds": self.kinds}, indent=1) + "\n")

@@ -55,7 +55,10 @@ class Kept(unittest.TestCase):
         self.model = self.out / "model.gguf"
         self.model.write_bytes(b"gguf")
         self.binaries = types.SimpleNamespace(llama_server=__file__)
+        self.others = 0.0
+        watch = types.SimpleNamespace(others=lambda: self.others)
         for patch in (mock.patch.object(peer_settings, "OUT", self.out),
+                      mock.patch.object(peer_settings.machine, "Watch", lambda: watch),
                       mock.patch.object(peer_settings, "say", lambda _: None)):
             patch.start()
             self.addCleanup(patch.stop)
@@ -85,6 +88,21 @@ class Kept(unittest.TestCase):
         self.assertEqual(len(self.search(self.chosen(threads=4))), 2)
         self.model.write_bytes(b"another")
         self.assertEqual(len(self.search(self.chosen(threads=4))), 2)
+
+    def test_settings_that_the_peer_fails_with_are_not_chosen(self):
+        def score(settings):
+            if settings.unified:
+                raise RuntimeError("not possible")
+            return 1
+
+        chosen = self.chosen()
+        chosen.search("short", Settings(), [peer_settings.UNIFIED], score)
+        self.assertEqual(chosen.best("short"), Settings())
+
+    def test_is_searched_for_again_where_others_used_the_machine(self):
+        self.others = 0.2
+        self.search(self.chosen())
+        self.assertEqual(len(self.search(self.chosen())), 2)
 
     def test_a_kind_that_was_not_searched_for_has_the_defaults(self):
         self.assertEqual(self.chosen().best("turn"), Settings())
