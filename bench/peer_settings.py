@@ -68,7 +68,7 @@ class Chosen:
                    "model_bytes": os.path.getsize(file), "threads": threads}
         kept = json.loads(self.path.read_text()) if self.path.exists() and not again else {}
         kinds = kept["kinds"] if kept.get("of") == self.of else {}
-        self.kinds = {kind: found for kind, found in kinds.items() if found["others"] < BUSY}
+        self.kinds = {kind: found for kind, found in kinds.items() if found.get("others", 1) < BUSY}
 
     def best(self, kind):
         """What is best for this kind, once it was searched for."""
