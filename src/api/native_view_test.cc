@@ -59,6 +59,11 @@ std::string render(NativeView& view, const TestStream& stream, stream::Cursor& c
   return out;
 }
 
+// Of one that nobody asks again.
+std::string render(NativeView&& view, const TestStream& stream, stream::Cursor& cursor) {
+  return render(view, stream, cursor);
+}
+
 void check_any_cut(Subprotocol subprotocol, std::uint64_t seed) {
   Prng prng{seed};
   TestStream stream{true};

@@ -99,7 +99,13 @@ class ConnectionTest : public testing::Test {
                                                ConnectionOptions{}, counters_, kNow);
   }
 
-  bool turn() { return connection_->flush(scratch_, std::size_t{64} << 10, kNow); }
+  bool turn() {
+    constexpr std::size_t kBytesMax = std::size_t{64} << 10;
+    Rendering& out = scratch_.outputs.front();
+    connection_->prepare(scratch_, out, kBytesMax, kNow);
+    const io::Moved moved = connection_->send(out);
+    return connection_->settle(scratch_, out, moved, kBytesMax, kNow);
+  }
   void flush() {
     while (turn()) {
     }

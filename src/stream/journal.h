@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory_resource>
 #include <optional>
 #include <set>
 #include <string>
@@ -155,8 +154,7 @@ class Journal {
 
   const JournalLimits limits_;
   std::map<std::uint32_t, Segment> segments_;
-  std::pmr::unsynchronized_pool_resource memory_;  // The entries lie side by side.
-  std::pmr::unordered_map<StreamId, Entry> streams_{&memory_};
+  std::unordered_map<StreamId, Entry> streams_;
   std::deque<StreamId> forward_;  // Not named yet. Some were put or forgotten meanwhile.
   std::uint64_t forwarded_ = 0;   // The batch with those named last.
   std::uint64_t put_since_ = 0;   // Bytes besides copies while some are not named.
