@@ -25,6 +25,23 @@ if(SEEDANCE_FUZZ)  # The code under test tells the fuzzer what it reached.
   target_compile_options(seedance_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# What is tested is optimized, not the tests: most of their code runs once.
+add_library(seedance_test_flags INTERFACE)
+target_compile_options(seedance_test_flags INTERFACE $<$<CONFIG:RelWithDebInfo>:-O0>)
+
+include(precompiled)
+
+# seedance_test(target LIBRARY...): the target, made of GoogleTests, uses these.
+function(seedance_test target)
+  target_link_libraries(${target} PRIVATE ${ARGN} seedance_test_flags GTest::gmock_main)
+  target_precompile_headers(${target} REUSE_FROM precompiled_test)
+endfunction()
+
+if(NOT SEEDANCE_FUZZ)
+  add_library(replay_main OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/replay_main.cc)
+  target_link_libraries(replay_main PRIVATE seedance_flags)
+endif()
+
 function(seedance_module name)
   cmake_parse_arguments(ARG "" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS" ${ARGN})
   set(target seedance_${name})
@@ -36,10 +53,11 @@ function(seedance_module name)
     LINKER_LANGUAGE CXX VERIFY_INTERFACE_HEADER_SETS ON)
   list(TRANSFORM ARG_DEPS PREPEND seedance::)
   target_link_libraries(${target} PUBLIC seedance_flags ${ARG_DEPS} ${ARG_LIBS})
+  target_precompile_headers(${target} REUSE_FROM precompiled_module)
 
   if(ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
-    target_link_libraries(${name}_test PRIVATE ${target} ${ARG_TEST_LIBS} GTest::gmock_main)
+    seedance_test(${name}_test ${target} ${ARG_TEST_LIBS})
     add_test(NAME ${name} COMMAND ${name}_test)
   endif()
 
@@ -56,7 +74,7 @@ function(seedance_module name)
                        $<TARGET_FILE:${fuzzer}> ${fuzzer}_found ${corpus}
                WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
     else()
-      add_executable(${fuzzer} ${source} ${PROJECT_SOURCE_DIR}/tests/replay_main.cc)
+      add_executable(${fuzzer} ${source} $<TARGET_OBJECTS:replay_main>)
       add_test(NAME ${fuzzer} COMMAND ${fuzzer} ${corpus})
     endif()
     target_link_libraries(${fuzzer} PRIVATE ${target})
