@@ -1,10 +1,11 @@
-# seedance_module(name DEPS ... HEADERS ... SOURCES ... TESTS ... FUZZ ... LIBS ...)
+# seedance_module(name [SINGLE_THREADED] DEPS ... HEADERS ... SOURCES ... TESTS ... FUZZ ... LIBS ...)
 #
 # Makes the library seedance::<name> of src/<name>, which may include the
 # modules in DEPS (tools/tidy.py holds DEPS to the table of the architecture)
 # and the outside libraries in LIBS. Headers are compiled alone in `all`.
 # TESTS become one binary, <name>_test; each FUZZ file a fuzz target, or, without
-# SEEDANCE_FUZZ, a test that replays tests/corpus/<target>.
+# SEEDANCE_FUZZ, a test that replays tests/corpus/<target>. What has no second thread is not
+# built for tsan, which could see nothing: the tests of SINGLE_THREADED modules, and replays.
 add_library(seedance_flags INTERFACE)
 target_compile_options(seedance_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor
@@ -20,6 +21,8 @@ if(SEEDANCE_SANITIZE)
     -fsanitize=${SEEDANCE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(seedance_flags INTERFACE -fsanitize=${SEEDANCE_SANITIZE})
 endif()
+
+string(COMPARE EQUAL "${SEEDANCE_SANITIZE}" thread tsan)
 
 if(SEEDANCE_FUZZ)  # The code under test tells the fuzzer what it reached.
   target_compile_options(seedance_flags INTERFACE -fsanitize=fuzzer-no-link)
@@ -43,7 +46,7 @@ if(NOT SEEDANCE_FUZZ)
 endif()
 
 function(seedance_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SINGLE_THREADED" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS" ${ARGN})
   set(target seedance_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(seedance::${name} ALIAS ${target})
@@ -54,6 +57,21 @@ function(seedance_module name)
   list(TRANSFORM ARG_DEPS PREPEND seedance::)
   target_link_libraries(${target} PUBLIC seedance_flags ${ARG_DEPS} ${ARG_LIBS})
   target_precompile_headers(${target} REUSE_FROM precompiled_module)
+
+  if(ARG_SINGLE_THREADED)
+    foreach(source ${ARG_SOURCES} ${ARG_TESTS})
+      file(STRINGS ${source} threads REGEX "#include <(thread|future|pthread\\.h)>")
+      if(threads)
+        message(FATAL_ERROR "${source} starts threads: module ${name} is not SINGLE_THREADED")
+      endif()
+    endforeach()
+    if(tsan)
+      set(ARG_TESTS)
+    endif()
+  endif()
+  if(tsan)
+    set(ARG_FUZZ)
+  endif()
 
   if(ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})

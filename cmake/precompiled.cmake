@@ -2,7 +2,14 @@
 # precompiled_test for their tests. Only headers from outside, so that nobody who changes ours
 # waits for these. The preset `dev`, with which lint looks, goes without
 # (CMAKE_DISABLE_PRECOMPILE_HEADERS): there a source must include what it uses.
+#
+# A precompiled header contains its own path, and ccache all of the header: trees that share a cache
+# (CCACHE_BASEDIR) gain more by going without.
 include_guard(GLOBAL)
+
+if(DEFINED ENV{CCACHE_BASEDIR})
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
 
 set(headers_everywhere
   <algorithm> <array> <charconv> <chrono> <deque> <functional> <map> <memory> <optional> <span>
@@ -22,7 +29,7 @@ endfunction()
 precompile(precompiled_module ${headers_everywhere})
 
 precompile(precompiled_test ${headers_everywhere} ${headers_of_tests})
-target_link_libraries(precompiled_test PRIVATE seedance_test_flags)
+target_link_libraries(precompiled_test PRIVATE seedance_test_flags GTest::gmock_main)
 # As programs are compiled, which tests are.
 set_target_properties(precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(precompiled_test PRIVATE -fPIE)
