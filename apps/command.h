@@ -44,6 +44,10 @@ void let_options_repeat(CLI::App& app);
 // given several, in a sentence; empty = none.
 std::string repeated_option(const CLI::App& app);
 
+// Which command there is not, or which flag where one was probably meant that there is, in a
+// sentence; empty = neither. For when the parsing has failed.
+std::string misspelled(const CLI::App& app);
+
 // Writes and flushes. That nobody reads it is no failure: a server outlives its readers.
 void say(std::FILE* out, std::string_view text);
 

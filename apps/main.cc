@@ -1,5 +1,4 @@
 // seedance: flags in, objects built, run.
-#include <algorithm>
 #include <array>
 #include <exception>
 #include <string>
@@ -36,12 +35,6 @@ int run(int argc, char** argv) {
   const std::array commands{add_serve(app),  add_chat(app),      add_bench(app), add_init(app),
                             add_fit(app),    add_journal(app),   add_keys(app),  add_version(app),
                             add_worker(app), add_vocabulary(app)};
-  const std::string_view name = argc > 1 ? argv[1] : "-";
-  if (!name.starts_with('-') && std::ranges::none_of(commands, [&](const Command& command) {
-        return command.app->get_name() == name;
-      })) {
-    return complain(kUsage, "there is no command " + std::string{name} + " (see seedance --help)");
-  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
@@ -49,7 +42,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForAllHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return complain(kUsage, first_line(error.what()) + " (see seedance --help)");
+    const std::string meant = misspelled(app);
+    return complain(kUsage,
+                    (meant.empty() ? first_line(error.what()) : meant) + " (see seedance --help)");
   }
   if (const std::string repeated = repeated_option(app); !repeated.empty()) {
     return complain(kUsage, repeated);

@@ -34,6 +34,18 @@ std::optional<std::string_view> script_of(std::string_view engine) {
   return engine.substr(1);
 }
 
+// What the script leaves open, the settings say where they say it.
+std::string script_with(const config::Settings& settings, std::string_view script) {
+  std::string out{script};
+  const auto add = [&](std::string_view key, std::int64_t value) {
+    const bool open = !script.starts_with(key) && !script.contains(fmt::format(",{}", key));
+    if (open && value > 0) out += fmt::format("{}{}{}", out.empty() ? "" : ",", key, value);
+  };
+  add("context=", settings.ctx_size);
+  add("sequences=", settings.max_concurrent_streams);
+  return out;
+}
+
 // Ranges were checked when the settings were loaded: every number fits.
 server::LlamaModel llama_model(const config::Settings& settings) {
   const bool ngrams = settings.speculate != kSpeculate.front();
@@ -52,9 +64,13 @@ server::LlamaModel llama_model(const config::Settings& settings) {
           .prefill_pause_ms = static_cast<std::uint32_t>(settings.prefill_pause_ms),
           .kv_tokens = static_cast<std::uint32_t>(settings.kv_tokens),
           .kv_type = settings.kv_type,
+          .park_memory_mb = static_cast<std::uint32_t>(settings.park_memory),
+          .reuse_min = static_cast<std::uint32_t>(settings.prefix_reuse_min),
           .load_timeout = ms(settings.load_timeout_ms),
           .step_timeout = ms(settings.step_timeout_ms),
-          .prepare_timeout = ms(settings.prepare_timeout_ms)};
+          .prepare_timeout = ms(settings.prepare_timeout_ms),
+          .grammar_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_memory_bytes),
+          .schema_ms = static_cast<std::uint32_t>(settings.max_schema_ms)};
 }
 
 Result<server::ModelSpec> model_spec(const config::Settings& settings) {
@@ -89,11 +105,12 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
   if (!settings.draft_model.empty()) {
     return fail(Errc::invalid, "draft_model: a scripted engine has none; leave it out");
   }
-  const auto parsed = scripted::parse_script(*script);
+  std::string whole = script_with(settings, *script);
+  const auto parsed = scripted::parse_script(whole);
   if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);
   return server::ModelSpec{
       .name = settings.model_name.empty() ? std::string{kScripted} : settings.model_name,
-      .engine = server::ScriptedModel{std::string{*script}}};
+      .engine = server::ScriptedModel{std::move(whole)}};
 }
 
 // Servers on several ports can share a data directory.
@@ -196,6 +213,7 @@ void set_stream_limits(const config::Settings& settings, server::ServerConfig& o
                               : static_cast<std::uint32_t>(settings.max_preparing_streams);
   out.core.prepare_bytes_max = static_cast<std::uint64_t>(settings.max_preparing_bytes);
   out.core.shift_tokens_max = static_cast<std::uint32_t>(settings.max_shift_tokens);
+  out.core.grammar_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_memory_bytes);
   out.core.format_bytes_max = static_cast<std::uint64_t>(settings.max_grammar_bytes);
   out.core.share_prefixes = settings.share_prefixes;
   out.core.streams_per_tenant_max = static_cast<std::uint32_t>(settings.max_streams_per_tenant);

@@ -27,6 +27,10 @@ TEST(ServerSettings, CarriesTheModelOver) {
   settings.prefill_pause_ms = 900;
   settings.kv_tokens = 4096;
   settings.kv_type = "q8_0";
+  settings.park_memory = 77;
+  settings.prefix_reuse_min = 0;
+  settings.max_grammar_memory_bytes = 2 << 20;
+  settings.max_schema_ms = 70;
   const auto config = server_config(settings);
   ASSERT_TRUE(config) << config.error().detail;
   ASSERT_EQ(config->models.size(), 1U);
@@ -43,6 +47,11 @@ TEST(ServerSettings, CarriesTheModelOver) {
   EXPECT_EQ(model.prefill_pause_ms, 900U);
   EXPECT_EQ(model.kv_tokens, 4096U);
   EXPECT_EQ(model.kv_type, "q8_0");
+  EXPECT_EQ(model.park_memory_mb, 77U);
+  EXPECT_EQ(model.reuse_min, 0U);
+  EXPECT_EQ(model.grammar_bytes_max, 2U << 20U);
+  EXPECT_EQ(config->core.grammar_bytes_max, 2U << 20U);
+  EXPECT_EQ(model.schema_ms, 70U);
 }
 
 TEST(ServerSettings, CarriesEveryValueOver) {
@@ -275,6 +284,21 @@ TEST(ServerSettings, GuessNothingAheadWhereThatIsOff) {
   EXPECT_EQ(guessed(), 12U);
   settings.speculate = "off";
   EXPECT_EQ(guessed(), 0U);
+}
+
+TEST(ServerSettings, SayWhatAScriptLeavesOpen) {
+  config::Settings settings;
+  settings.ctx_size = 512;
+  settings.max_concurrent_streams = 3;
+  const auto script = [&](std::string_view engine) {
+    settings.engine = engine;
+    const auto config = server_config(settings);
+    return std::get<server::ScriptedModel>(config->models.at(0).engine).script;
+  };
+  EXPECT_EQ(script("scripted"), "context=512,sequences=3");
+  EXPECT_EQ(script("scripted:rate=7"), "rate=7,context=512,sequences=3");
+  EXPECT_EQ(script("scripted:context=99"), "context=99,sequences=3");
+  EXPECT_EQ(script("scripted:rate=7,sequences=2,context=99"), "rate=7,sequences=2,context=99");
 }
 
 TEST(ServerSettings, ADraftModelGuessesWithAndWithoutNgrams) {

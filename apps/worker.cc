@@ -30,6 +30,9 @@ Command add_worker(CLI::App& parent) {
   app->add_option("--prefill-pause-ms", worker.prefill_pause_ms);
   app->add_option("--kv-tokens", worker.shared_tokens);
   app->add_option("--kv-type", worker.kv_type);
+  app->add_option("--park-memory", worker.park_memory_mb);
+  app->add_option("--grammar-memory", worker.grammar_bytes_max);
+  app->add_option("--prefix-reuse-min", worker.reuse_min);
   app->add_option("--adapter", worker.adapters)->allow_extra_args(false);
   return {app, [options] {
             if (const char* fault = std::getenv("SEEDANCE_FAULT")) options->worker.fault = fault;

@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
-"""Where attention's time goes: how fast llama.cpp decodes, and reads prompts, with each way of keeping
-and reading its memory, for so many sequences of so many tokens. No server: llama-batched-bench.
+"""Where attention's time goes: how fast llama.cpp decodes, and reads prompts, with each way of
+keeping and reading its memory, for so many sequences of so many tokens. No server:
+llama-batched-bench.
 
   attention.py --models 15m --sequences 1,8,64 --contexts 64,512
 
 The first way is the one that the worker uses. Ratios are to it, in the same run.
 """
 
-import argparse
-import json
-import os
 import statistics
-import subprocess
 
-import run
+import common
 import servers
 
 WAYS = {
@@ -28,12 +25,9 @@ OUT = 32
 
 def measure(binaries, model, args, sequences, context, ubatch, flags):
     """Tokens per second: output of all sequences, prompts."""
-    words = [binaries.batched_bench, "-m", model, "-t", str(args.threads), "-npp", str(context),
-             "-ntg", str(OUT), "-npl", str(sequences), "-c", str(sequences * (context + OUT)),
-             "-ub", str(ubatch), "-fa", "on", "--output-format", "jsonl",
-             *(["--no-kv-unified"] if "--kv-unified" not in flags else []), *flags]
-    lines = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
-    row = next(json.loads(line) for line in lines if line.startswith("{"))
+    kv = [] if "--kv-unified" in flags else ["--no-kv-unified"]
+    row, = servers.batched_bench(binaries, model, args.threads, [sequences], context, OUT,
+                                 ["-ub", str(ubatch), "-fa", "on", *kv, *flags])
     return row["speed_tg"], row["speed_pp"]
 
 
@@ -62,34 +56,30 @@ def print_table(title, names, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    numbers = lambda text: [int(n) for n in text.split(",")]  # noqa: E731
-    parser.add_argument("--models", type=lambda text: text.split(","), default=["15m"],
-                        help="presets of make_model.py or .gguf files")
-    parser.add_argument("--sequences", type=numbers, default=[1, 8, 32, 64, 128])
-    parser.add_argument("--contexts", type=numbers, default=[64, 512, 2048, 4096])
-    parser.add_argument("--tokens-max", type=int, default=34_000, help="of all sequences of a point")
-    parser.add_argument("--ubatches", type=numbers, default=[512, 128, 256, 2048])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser = common.parser(__doc__)
+    common.add_model_flags(parser, ["15m"], 3)
+    parser.add_argument("--sequences", type=common.numbers, default=[1, 8, 32, 64, 128])
+    parser.add_argument("--contexts", type=common.numbers, default=[64, 512, 2048, 4096])
+    parser.add_argument("--tokens-max", type=int, default=34_000,
+                        help="of all sequences of a point")
+    parser.add_argument("--ubatches", type=common.numbers, default=[512, 128, 256, 2048])
     servers.Binaries.add_flags(parser)
-    args = parser.parse_args()
-    args.load_before = os.getloadavg()[0]
+    args = common.parse(parser)
     binaries = servers.Binaries(args)
     points = [(sequences, context) for context in args.contexts for sequences in args.sequences
               if sequences * context <= args.tokens_max]
     content = {}
     for model in args.models:
-        file = run.model_file(model)
+        file = common.model_file(model)
         ways = {name: (args.ubatches[0], flags) for name, flags in WAYS.items()}
         content[model] = {"ways": table(binaries, file, args, points, ways)}
-        print_table(f"{model}, tokens/s, and the others' ratios to it", WAYS, content[model]["ways"])
+        print_table(f"{model}, tokens/s, and the others' ratios to it", WAYS,
+                    content[model]["ways"])
         passes = {f"{ubatch} a pass": (ubatch, []) for ubatch in args.ubatches}
         some = [point for point in points if point[1] >= 512]
         content[model]["passes"] = table(binaries, file, args, some, passes)
         print_table(f"{model}, tokens that one pass computes", passes, content[model]["passes"])
-    run.write("attention", args, content)
+    common.write("attention", args, content)
 
 
 if __name__ == "__main__":

@@ -28,13 +28,11 @@ def parser(doc):
 
 
 def add_model_flags(to, models, repeat):
-    """For what runs servers with models."""
+    """For what runs models."""
     to.add_argument("--models", type=words, default=models,
                     help="presets of make_model.py, demo, or .gguf files")
     to.add_argument("--repeat", type=int, default=repeat, help="medians of so many (%(default)s)")
     to.add_argument("--threads", type=int, default=2)
-    to.add_argument("--parallel", type=int, default=64,
-                    help="streams that a server may batch (%(default)s)")
 
 
 def parse(of):

@@ -96,7 +96,8 @@ class Run:
 
     def settle(self):
         for name, part in self.parts.items():
-            self.attempt(name, part.settle)
+            if self.args.search != "never":
+                self.attempt(name, part.settle)
 
     def repeat(self, repetition):
         for name, part in self.parts.items():
@@ -169,10 +170,11 @@ def flags():
                         help="of ours; the peer has only the first (%(default)s)")
     parser.add_argument("--journal", choices=["none", "file"], default="none",
                         help="of ours; the peer has none (%(default)s)")
-    parser.add_argument("--search", action="store_true",
-                        help="search for the peer's best settings again")
+    parser.add_argument("--search", choices=["once", "again", "never"], default="once",
+                        help="for the peer's best settings; never: what is kept, or its defaults "
+                             "(%(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
-    servers.Binaries.add_flags(parser)
+    servers.add_flags(parser)
     return parser
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes random-weight Llama models as GGUF files, for measurements and tests.
+"""Makes random-weight Llama and Mamba models as GGUF files, for measurements and tests.
 
 They speak gibberish, but load, tokenise and cost as real models of their shape do. The same
 arguments give the same bytes. Only the standard library is needed. The file format is described in
@@ -27,15 +27,22 @@ class Shape(NamedTuple):
     kv_heads: int
     layers: int
     ffn: int
+    state: int = 0  # Of a recurrent model, which has no heads; 0 = it is none.
+
+    @property
+    def architecture(self) -> str:
+        return "mamba" if self.state else "llama"
 
 
 # The head size is 64 throughout: other sizes can fall to scalar paths in ggml. Embeddings are tied.
 PRESETS = {
     "tiny": Shape(vocab=4096, dim=128, heads=2, kv_heads=1, layers=3, ffn=256),
     "15m": Shape(vocab=32000, dim=320, heads=5, kv_heads=5, layers=6, ffn=640),
+    "recurrent": Shape(vocab=4096, dim=64, heads=0, kv_heads=0, layers=2, ffn=0, state=16),
     "135m": Shape(vocab=49152, dim=576, heads=9, kv_heads=3, layers=30, ffn=1536),
 }
 CONTEXT = 2048
+CONVOLUTION, RANK = 4, 4  # Of a recurrent model.
 HEAD = 64
 FIRST_PIECE = 3 + 256  # Control tokens and bytes come before it.
 LOGIT_SPREAD = 6.0  # Standard deviation of the logits: enough for greedy choices without near-ties.
@@ -108,7 +115,8 @@ Table = list[tuple[str, str, tuple[int, ...], float]]
 
 
 def tensors(shape: Shape, kind: str, say: float = 1) -> Table:
-    """(name, type, dimensions with the row first, deviation); norms have one dimension.
+    """(name, type, dimensions with the row first, deviation). Those of one dimension, and of a
+    negative deviation, are that number throughout.
 
     `say` scales what the layers add to a token's embedding.
     """
@@ -117,6 +125,21 @@ def tensors(shape: Shape, kind: str, say: float = 1) -> Table:
     gain = LOGIT_SPREAD / (embedding * math.sqrt(dim))
     out = [("token_embd.weight", kind, (dim, shape.vocab), embedding)]
     for i in range(shape.layers):
+        if shape.state:
+            inner = 2 * dim
+            out += [
+                (f"blk.{i}.attn_norm.weight", "f32", (dim,), 1.0),
+                (f"blk.{i}.ssm_in.weight", kind, (dim, 2 * inner), unit),
+                (f"blk.{i}.ssm_conv1d.weight", "f32", (CONVOLUTION, inner), 0.5),
+                (f"blk.{i}.ssm_conv1d.bias", "f32", (inner,), 0.0),
+                (f"blk.{i}.ssm_x.weight", kind, (inner, RANK + 2 * shape.state), unit),
+                (f"blk.{i}.ssm_dt.weight", "f32", (RANK, inner), 0.5),
+                (f"blk.{i}.ssm_dt.bias", "f32", (inner,), -2.0),
+                (f"blk.{i}.ssm_a", "f32", (shape.state, inner), -1.0),  # It decays.
+                (f"blk.{i}.ssm_d", "f32", (inner,), 1.0),
+                (f"blk.{i}.ssm_out.weight", kind, (inner, dim), unit),
+            ]
+            continue
         out += [
             (f"blk.{i}.attn_norm.weight", "f32", (dim,), 1.0),
             (f"blk.{i}.attn_q.weight", kind, (dim, dim), unit),
@@ -146,27 +169,34 @@ def array_entry(key: str, kind: int, count: int, values: bytes) -> bytes:
 
 def metadata(preset: str, shape: Shape, kind: str) -> list[bytes]:
     tokens, scores, types = vocabulary(shape.vocab)
+    of = shape.architecture
+    recurrent = {
+        "mamba.ssm.conv_kernel": CONVOLUTION,
+        "mamba.ssm.inner_size": 2 * shape.dim,
+        "mamba.ssm.state_size": shape.state,
+        "mamba.ssm.time_step_rank": RANK,
+    }
     numbers = {
         "general.file_type": FILE_TYPE[kind],
         "general.quantization_version": 2,
-        "llama.vocab_size": shape.vocab,
-        "llama.context_length": CONTEXT,
-        "llama.embedding_length": shape.dim,
-        "llama.block_count": shape.layers,
-        "llama.feed_forward_length": shape.ffn,
-        "llama.attention.head_count": shape.heads,
-        "llama.attention.head_count_kv": shape.kv_heads,
-        "llama.rope.dimension_count": HEAD,
+        f"{of}.vocab_size": shape.vocab,
+        f"{of}.context_length": CONTEXT,
+        f"{of}.embedding_length": shape.dim,
+        f"{of}.block_count": shape.layers,
+        f"{of}.feed_forward_length": shape.ffn,
+        f"{of}.attention.head_count": shape.heads,
+        f"{of}.attention.head_count_kv": shape.kv_heads,
+        **(recurrent if shape.state else {"llama.rope.dimension_count": HEAD}),
         "tokenizer.ggml.unknown_token_id": 0,
         "tokenizer.ggml.bos_token_id": 1,
         "tokenizer.ggml.eos_token_id": 2,
     }
     return [
-        entry("general.architecture", STRING, string("llama")),
+        entry("general.architecture", STRING, string(of)),
         entry("general.name", STRING, string(f"random-{preset}")),
         *(entry(key, U32, struct.pack("<I", value)) for key, value in numbers.items()),
-        entry("llama.attention.layer_norm_rms_epsilon", F32, struct.pack("<f", 1e-5)),
-        entry("llama.rope.freq_base", F32, struct.pack("<f", 10000.0)),
+        entry(f"{of}.attention.layer_norm_rms_epsilon", F32, struct.pack("<f", 1e-5)),
+        entry(f"{of}.rope.freq_base", F32, struct.pack("<f", 10000.0)),
         entry("tokenizer.ggml.model", STRING, string("llama")),
         entry("tokenizer.ggml.pre", STRING, string("default")),
         entry("tokenizer.ggml.add_bos_token", BOOL, b"\x01"),
@@ -201,7 +231,7 @@ def write_model(file: BinaryIO, preset: str, shape: Shape, kind: str, seed: int,
     for name, of, dims, deviation in table:
         pad(file)
         count = math.prod(dims)
-        if len(dims) == 1:
+        if len(dims) == 1 or deviation < 0:
             file.write(array("f", [deviation] * count).tobytes())
             continue
         data = weights(of, count, deviation, random.Random(f"{seed}/{name}"))

@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="requests a stream (3 or more)")
     parser.add_argument("--connections", type=int, default=1000, help="for idle")
     parser.add_argument("--tls", action="store_true", help="for idle: over TLS")
-    servers.Binaries.add_flags(parser)
+    servers.add_flags(parser)
     args = common.parse(parser)
     args.shape = servers.Shape(args.threads, args.parallel, CONTEXT)
     command = {"overhead": overhead, "idle": idle_memory, "journal": journal}[args.command]

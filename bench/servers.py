@@ -20,6 +20,7 @@ READY_SECONDS_MAX = 120
 # Token ids that every model has, and that are text in all of them.
 IDS = (300, 3000)
 GREEDY = {"temperature": 0, "ignore_eos": True}
+KV_OF_EACH = ("--no-kv-unified",)
 
 
 class Binaries:
@@ -49,6 +50,13 @@ class Shape(typing.NamedTuple):
     threads: int
     parallel: int  # Streams that it batches at most.
     context: int  # Tokens for each of them.
+
+
+def add_flags(parser):
+    """For what starts servers."""
+    parser.add_argument("--parallel", type=int, default=64,
+                        help="streams that a server may batch (%(default)s)")
+    Binaries.add_flags(parser)
 
 
 class Server:
@@ -133,7 +141,7 @@ def seedance(binaries, model, shape, flags=(), tls=False):
 
 
 @contextlib.contextmanager
-def llama_server(binaries, model, shape, flags=("--no-kv-unified",)):
+def llama_server(binaries, model, shape, flags=KV_OF_EACH):
     """The peer: no page, no request log, no host cache of finished prompts."""
     port = free_port()
     command = [binaries.llama_server, "-m", model, "--host", "127.0.0.1", "--port", str(port),
@@ -195,15 +203,14 @@ def first_token_ms(server, prompt, extra):
     return took
 
 
-def batched_bench(binaries, model, threads, streams, prompt_tokens, tokens):
-    """Output tokens/s of llama.cpp with no server around it, for each number of streams."""
+def batched_bench(binaries, model, threads, streams, prompt_tokens, tokens, flags=KV_OF_EACH):
+    """What llama.cpp does with no server around it: an object for each number of streams."""
     command = [binaries.batched_bench, "-m", model, "-t", str(threads),
                "-npp", str(prompt_tokens), "-ntg", str(tokens), "-npl", ",".join(map(str, streams)),
-               "-c", str(max(streams) * (prompt_tokens + tokens + 32)), "--no-kv-unified",
-               "--output-format", "jsonl"]
+               "-c", str(max(streams) * (prompt_tokens + tokens)), "--output-format", "jsonl",
+               *flags]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    rows = [json.loads(line) for line in lines if line.startswith("{")]
-    return {row["pl"]: row["pl"] * row["tg"] / row["t"] for row in rows}
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def journal(binaries, *words):

@@ -48,7 +48,7 @@ class Subjects:
         self.file = common.model_file(model)
         self.small = common.is_small(self.file)
         self.samples = Samples()
-        self.chosen = Chosen(binaries, self.file, args.threads, args.search)
+        self.chosen = Chosen(binaries, self.file, args.threads, args.search == "again")
 
     def shape(self, parallel, context):
         return servers.Shape(self.args.threads, parallel, context)

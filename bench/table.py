@@ -82,7 +82,7 @@ def number(value):
 def figure(values):
     """The median, and from where to where all of them lie."""
     if not values:
-        return ""
+        return "-"
     spread = f" [{number(min(values))} {number(max(values))}]" if len(values) > 1 else ""
     return number(statistics.median(values)) + spread
 

@@ -36,9 +36,9 @@ class Figures(unittest.TestCase):
         self.assertEqual(figure([3640.4, 3500, 3900.2]), "3,640 [3,500 3,900]")
         self.assertEqual(figure([0.04321, 0.5]), "0.272 [0.0432 0.5]")
 
-    def test_one_has_no_spread_and_none_is_nothing(self):
+    def test_one_has_no_spread_and_none_is_a_dash(self):
         self.assertEqual(figure([12.345]), "12.3")
-        self.assertEqual(figure([]), "")
+        self.assertEqual(figure([]), "-")
 
     def test_of_repetitions_are_kept_by_whose_they_are(self):
         samples = Samples()

@@ -100,10 +100,10 @@ def measure(of, load):
     greedy = points(load, "greedy", of.small, of.args)
     if not greedy:
         return
-    rates = servers.batched_bench(of.binaries, of.file, of.args.threads, greedy,
-                                  LOADS[load].prompt_tokens, TOKENS)
-    for streams, rate in rates.items():
-        of.samples.add(("batched-bench", load, streams), rate=rate)
+    for each in servers.batched_bench(of.binaries, of.file, of.args.threads, greedy,
+                                      LOADS[load].prompt_tokens, TOKENS):
+        of.samples.add(("batched-bench", load, each["pl"]),
+                       rate=each["pl"] * each["tg"] / each["t"])
 
 
 def wanted(model, load, streams):

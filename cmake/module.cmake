@@ -69,16 +69,20 @@ function(seedance_module name)
       set(ARG_TESTS)
     endif()
   endif()
-  if(tsan)
-    set(ARG_FUZZ)
-  endif()
 
   if(ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
     seedance_test(${name}_test ${target} ${ARG_TEST_LIBS})
+    if(ARG_FUZZ)  # base/test_seeds.h
+      target_compile_definitions(${name}_test PRIVATE
+        SEEDANCE_CORPUS="${PROJECT_SOURCE_DIR}/tests/corpus")
+    endif()
     add_test(NAME ${name} COMMAND ${name}_test)
   endif()
 
+  if(tsan)
+    set(ARG_FUZZ)
+  endif()
   foreach(source ${ARG_FUZZ})
     cmake_path(GET source STEM fuzzer)
     set(corpus ${PROJECT_SOURCE_DIR}/tests/corpus/${fuzzer})

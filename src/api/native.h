@@ -138,6 +138,7 @@ class NativeView {
   void append_done(const stream::TokenLog& log, std::string& out) const;
 
   std::string id_;
+  std::string json_id_;  // What stands for it in JSON; empty if that is the same.
   std::uint32_t channel_;
   Subprotocol subprotocol_;
   ChunkExtras with_;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstring>
 
 #include "api/answer.h"
 #include "wire/json.h"
@@ -88,10 +89,11 @@ FrameWriter::FrameWriter(std::string& out, wire::Opcode opcode)
 }
 
 void FrameWriter::close() {
-  std::string header;  // Short enough to need no allocation.
-  wire::append_frame_header(header, opcode_, wire::Fin::yes, out_.size() - begin_ - kRoom);
-  if (header.size() > kRoom) out_.insert(begin_, header.size() - kRoom, '\0');
-  header.copy(&out_[begin_], header.size());
+  char header[wire::kFrameHeaderMax];
+  const std::size_t payload_bytes = out_.size() - begin_ - kRoom;
+  const std::size_t size = wire::write_frame_header(header, opcode_, wire::Fin::yes, payload_bytes);
+  if (size > kRoom) out_.insert(begin_, size - kRoom, '\0');
+  std::memcpy(&out_[begin_], header, size);
 }
 
 std::size_t chunk_token_bytes(ChunkExtras with, const stream::TokenLog& log, Offset at) {
@@ -101,23 +103,22 @@ std::size_t chunk_token_bytes(ChunkExtras with, const stream::TokenLog& log, Off
 }
 
 // Once for each chunk and so the hottest of all: written in one go.
-void append_chunk_json(std::string& out, std::string_view id, ChunkExtras with,
+void append_chunk_json(std::string& out, std::string_view json_id, ChunkExtras with,
                        const stream::TokenLog& log, Offset from, Offset to) {
   constexpr std::size_t kFixedBytes = 128;  // Of keys and numbers, and more.
-  std::string text_spill;
-  std::string text_escapes;
-  std::string id_escapes;
-  const std::string_view text = wire::json_text(log.text(from, to, text_spill), text_escapes);
-  const std::string_view name = wire::json_text(id, id_escapes);
+  std::string spill;
+  std::string escapes;
+  const std::string_view text = wire::json_text(log.text(from, to, spill), escapes);
+  const bool ends = with == ChunkExtras{};
   const std::size_t begin = out.size();
   const auto write = [&](char* data, std::size_t size) {
     char* at = data + begin;
     const auto put = [&](std::string_view piece) { at += piece.copy(at, piece.size()); };
     const auto put_number = [&](std::uint64_t n) { at = std::to_chars(at, data + size, n).ptr; };
     put(R"({"type":"INFER_CHUNK")");
-    if (!name.empty()) {
+    if (!json_id.empty()) {
       put(R"(,"id":")");
-      put(name);
+      put(json_id);
       put("\"");
     }
     put(R"(,"seq":)");
@@ -127,9 +128,11 @@ void append_chunk_json(std::string& out, std::string_view id, ChunkExtras with,
     put(R"(,"text":")");
     put(text);
     put("\"");
+    if (ends) put("}");
     return at - data;
   };
-  out.resize_and_overwrite(begin + kFixedBytes + name.size() + text.size(), write);
+  out.resize_and_overwrite(begin + kFixedBytes + json_id.size() + text.size(), write);
+  if (ends) return;
   wire::JsonWriter json = wire::JsonWriter::within(out);
   if (with.tokens) append_tokens(json, log, from, to);
   if (with.logprobs) append_logprobs(json, log, from, to);

@@ -37,8 +37,8 @@ struct Addressee {
   std::optional<std::uint32_t> channel = {};
 };
 
-// Each appends one JSON object.
-void append_chunk_json(std::string& out, std::string_view id, ChunkExtras with,
+// Each appends one JSON object. `json_id` is what stands between the quotes.
+void append_chunk_json(std::string& out, std::string_view json_id, ChunkExtras with,
                        const stream::TokenLog& log, Offset from, Offset to);
 void append_done_json(std::string& out, std::string_view id, const stream::TokenLog& log);
 void append_resumed_json(std::string& out, const Addressee& to, const core::Resumed& resumed);

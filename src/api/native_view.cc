@@ -7,6 +7,7 @@
 #include "api/native_json.h"
 #include "base/check.h"
 #include "wire/fm.h"
+#include "wire/json.h"
 #include "wire/ws_frame.h"
 
 namespace seedance::api {
@@ -25,7 +26,10 @@ std::size_t bytes_per_token(Subprotocol subprotocol, ChunkExtras with, const str
 
 NativeView::NativeView(Subprotocol subprotocol, std::string id, std::uint32_t channel,
                        ChunkExtras with)
-    : id_(std::move(id)), channel_(channel), subprotocol_(subprotocol), with_(with) {}
+    : id_(std::move(id)), channel_(channel), subprotocol_(subprotocol), with_(with) {
+  std::string spill;
+  if (wire::json_text(id_, spill) != id_) json_id_ = std::move(spill);
+}
 
 Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor, std::string& out,
                             std::size_t bytes_max) const {
@@ -36,9 +40,12 @@ Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor,
   do {
     if (cursor.done) break;
     if (cursor.next < head.end) {
-      const std::size_t left = bytes_max - std::min(bytes_max, out.size() - begin);
-      const std::size_t token_bytes = bytes_per_token(subprotocol_, with_, log, cursor.next);
-      Offset to = cut(log, cursor.next, head.end, left, token_bytes);
+      Offset to = head.end;
+      if (to > cursor.next + 1) {
+        const std::size_t left = bytes_max - std::min(bytes_max, out.size() - begin);
+        const std::size_t token_bytes = bytes_per_token(subprotocol_, with_, log, cursor.next);
+        to = cut(log, cursor.next, to, left, token_bytes);
+      }
       if (subprotocol_ == Subprotocol::binary) {
         to = std::min(to, cursor.next + kBinaryTokensMax);
         append_binary_chunk(log, cursor.next, to, out);
@@ -60,7 +67,7 @@ Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor,
 void NativeView::append_json_chunk(const stream::TokenLog& log, Offset from, Offset to,
                                    std::string& out) const {
   FrameWriter frame{out, wire::Opcode::text};
-  append_chunk_json(out, id_, with_, log, from, to);
+  append_chunk_json(out, json_id_.empty() ? id_ : json_id_, with_, log, from, to);
   frame.close();
 }
 

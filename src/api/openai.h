@@ -61,6 +61,9 @@ struct AnswerHead {
 // there are no tokens.
 void append_keepalive(std::string& out, BodyFraming framing);
 
+// Ends a body that ends before its stream does, with an event that says why.
+void append_last_error(std::string& out, const Problem& problem, BodyFraming framing);
+
 // For the views of this module.
 
 // Seconds since 1970 UTC, as all of OpenAI's times are.

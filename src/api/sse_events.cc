@@ -31,6 +31,15 @@ void append_keepalive(std::string& out, BodyFraming framing) {
   piece.close();
 }
 
+void append_last_error(std::string& out, const Problem& problem, BodyFraming framing) {
+  BodyPiece piece{out, framing};
+  out += "data: ";
+  append_error_object(out, problem);
+  out += "\n\n";
+  piece.close();
+  if (framing == BodyFraming::chunked) out += wire::kLastChunk;
+}
+
 EventIds::EventIds(StreamId stream, Epoch epoch)
     : prefix_("id: " + to_text(EventId{stream, epoch, {}})) {
   prefix_.pop_back();  // The 0: numbers are appended to it.

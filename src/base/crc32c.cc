@@ -110,8 +110,9 @@ std::uint32_t crc32c_by_tables(Bytes bytes, std::uint32_t seed) {
   return ~crc;
 }
 
+const bool kByInstruction = has_instruction();
+
 std::uint32_t crc32c(Bytes bytes, std::uint32_t seed) {
-  static const bool kByInstruction = has_instruction();
   return kByInstruction ? by_instruction(bytes, seed) : crc32c_by_tables(bytes, seed);
 }
 

@@ -8,7 +8,8 @@
 #include <charconv>
 #include <iterator>
 #include <map>
-#include <numeric>
+
+#include "base/spelling.h"
 
 namespace seedance::config {
 namespace {
@@ -24,22 +25,6 @@ const Key* find_key(std::string_view name) {
 const Key* find_flag(std::string_view flag) {
   const auto found = std::ranges::find(keys(), flag, &Key::flag);
   return found == keys().end() ? nullptr : &*found;
-}
-
-// Insertions, deletions and replacements from `a` to `b` (Wagner and Fischer).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
 }
 
 // Of somebody's text, as much as fits into a message of one line.
@@ -231,7 +216,7 @@ Result<void> apply_variable(Settings& settings, const std::string& name, std::st
   for (const Key& key : keys()) {
     const std::string meant = variable_of(key);
     // One slip in four letters: SEEDANCE_PORT, which Kubernetes sets, is not SEEDANCE_HOST.
-    if (4 * distance(name, meant) <= name.size() - kPrefix.size()) {
+    if (4 * edit_distance(name, meant) <= name.size() - kPrefix.size()) {
       return fail(Errc::invalid,
                   fmt::format("{}: there is no such setting; did you mean {}?", name, meant));
     }
@@ -248,18 +233,14 @@ std::string variable_of(const Key& key) {
 }
 
 std::string_view nearest_key(std::string_view wrong) {
-  if (wrong.size() > kNameBytesMax) return {};
-  std::string_view nearest;
-  std::size_t least = std::max<std::size_t>(2, wrong.size() / 3) + 1;
+  Nearest nearest{wrong};
   for (const Key& key : keys()) {
     std::string word{key.flag.substr(2)};
     std::ranges::replace(word, '-', '_');
-    const std::size_t away = std::min(distance(wrong, key.name), distance(wrong, word));
-    if (away >= least) continue;
-    least = away;
-    nearest = key.name;
+    nearest.offer(key.name);
+    nearest.offer(key.name, word);
   }
-  return nearest;
+  return nearest.name();
 }
 
 std::vector<std::string> unknown_variables(const Variables& environment) {

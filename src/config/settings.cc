@@ -84,6 +84,14 @@ constexpr std::array kKeys{
         "How the memory of these tokens is kept: f16, or q8_0 or q4_0, which take half and a "
         "quarter",
         &S::kv_type},
+    Key{"park_memory", "--park-memory", kModel,
+        "Megabytes in which streams that have to wait in the middle keep what was computed of "
+        "them, where that is faster than computing it again; 0 = none",
+        &S::park_memory, 0, 1'048'576},
+    Key{"prefix_reuse_min", "--prefix-reuse-min", kModel,
+        "Tokens that the beginning of a prompt must have in common with another's, running or "
+        "ended, to be used again and not computed; 0 = every prompt is computed whole",
+        &S::prefix_reuse_min, 0, 16'777'216},
     Key{"share_prefixes", "--share-prefixes", kModel,
         "true = what was computed of a prompt's beginning serves all tenants, who can tell from "
         "the "
@@ -277,6 +285,13 @@ constexpr std::array kKeys{
     Key{"max_grammar_bytes", "--max-grammar-bytes", kLimits,
         "Bytes of a grammar or JSON schema that an answer must keep to", &S::max_grammar_bytes, 64,
         1 << 20},
+    Key{"max_grammar_memory_bytes", "--max-grammar-memory-bytes", kLimits,
+        "Bytes of memory, in the server and about in the worker, that the grammars of all streams "
+        "take; more are refused as overloaded",
+        &S::max_grammar_memory_bytes, 1 << 20, std::int64_t{1} << 40},
+    Key{"max_schema_ms", "--max-schema-ms", kLimits,
+        "Milliseconds of the processor that making the grammar of a JSON schema may take",
+        &S::max_schema_ms, 1, 10'000},
     Key{"queue_timeout_ms", "--queue-timeout-ms", kLimits,
         "Milliseconds that a stream waits for the model before it ends as deadline_exceeded",
         &S::queue_timeout_ms, 1, kDayMs},

@@ -29,6 +29,8 @@ struct Settings {
   std::int64_t prefill_pause_ms = 4'000;
   std::int64_t kv_tokens = 0;
   std::string kv_type = "f16";
+  std::int64_t park_memory = 256;
+  std::int64_t prefix_reuse_min = 16;
   bool share_prefixes = false;
   std::vector<std::string> fallbacks = {"auto"};
   std::int64_t step_timeout_ms = 30'000;
@@ -87,6 +89,8 @@ struct Settings {
   std::int64_t max_preparing_streams = 0;
   std::int64_t max_preparing_bytes = 64 << 20;
   std::int64_t max_grammar_bytes = 64 << 10;
+  std::int64_t max_grammar_memory_bytes = 256 << 20;
+  std::int64_t max_schema_ms = 200;
   std::int64_t queue_timeout_ms = 60'000;
   std::int64_t priority_ageing_ms = 10'000;
   std::int64_t detach_ttl_ms = 300'000;

@@ -230,6 +230,7 @@ void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint no
   take_prompt(*stream, prompt);
   if (auto problem = why_too_large(*stream)) return refuse(*stream, *std::move(problem));
   if (auto problem = why_no_space(stream->bytes)) return refuse(*stream, *std::move(problem));
+  if (auto problem = why_no_grammar(*stream)) return refuse(*stream, *std::move(problem));
   accept(*stream, now);
 }
 
@@ -321,8 +322,29 @@ std::optional<Problem> Core::why_no_space(std::uint64_t bytes) const {
       .retry_after_ms = kRetryAfterMs};
 }
 
+// What a client asks for in a few bytes may become a large grammar.
+std::optional<Problem> Core::why_no_grammar(const Stream& stream) const {
+  const std::uint64_t bytes = stream.request.sampling.grammar.size();
+  if (bytes == 0 || grammar_bytes_ + bytes <= limits_.grammar_bytes_max) return std::nullopt;
+  return Problem{.code = ErrorCode::overloaded,
+                 .message = fmt::format("the grammars of streams that have not ended take {} of {} "
+                                        "bytes, and this one has {}; try again later, or with a "
+                                        "simpler grammar or schema",
+                                        grammar_bytes_, limits_.grammar_bytes_max, bytes),
+                 .numbers = {{"bytes", static_cast<std::int64_t>(bytes)},
+                             {"bytes_taken", static_cast<std::int64_t>(grammar_bytes_)},
+                             {"bytes_max", static_cast<std::int64_t>(limits_.grammar_bytes_max)}},
+                 .retry_after_ms = kRetryAfterMs};
+}
+
+void Core::count_grammar(const Stream& stream) {
+  grammar_bytes_ += stream.request.sampling.grammar.size();
+  stats_.grammar_bytes.set(static_cast<std::int64_t>(grammar_bytes_));
+}
+
 void Core::accept(Stream& stream, TimePoint now) {
   Model& model = *stream.model;
+  count_grammar(stream);
   stream.accepted = now;
   stream.log = std::make_shared<stream::TokenLog>(stream.request.sampling.logprobs);
   stream.detokenizer.emplace(model.pieces, stream.request.text);

@@ -79,5 +79,37 @@ TEST(AnswerFormat, MayNotBeTooLong) {
   EXPECT_EQ(h.refusals[0].numbers, numbers);
 }
 
+TEST(AnswerFormat, GrammarsOfAllStreamsHaveABound) {
+  Harness h{{.grammar_bytes_max = 2 * kGrammar.size()}};
+  h.start();
+  for (int i = 0; i < 3; ++i) {
+    h.submit(with_schema());
+    prepared(h);
+  }
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::overloaded);
+  EXPECT_EQ(h.core.stats().grammar_bytes.value(), 2 * kGrammar.size());
+  h.say(h.jobs[0], "a", engine::JobEnd::stop);
+  EXPECT_EQ(h.core.stats().grammar_bytes.value(), kGrammar.size());
+  h.submit(with_schema());
+  prepared(h);
+  EXPECT_THAT(h.refusals, SizeIs(1));
+}
+
+TEST(AnswerFormat, GrammarsOfTheJournalCount) {
+  Disk disk;
+  {
+    Harness h{Disk{}};
+    h.start();
+    GenerateRequest request = with_schema();
+    request.detach = Detach::keep;
+    h.submit(std::move(request));
+    prepared(h);
+    disk = h.segments;
+  }
+  const Harness h{std::move(disk)};
+  EXPECT_EQ(h.core.stats().grammar_bytes.value(), kGrammar.size());
+}
+
 }  // namespace
 }  // namespace seedance::core

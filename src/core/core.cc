@@ -95,10 +95,7 @@ std::optional<Effect> Core::next() {
     effects_.pop_front();
     return effect;
   }
-  if (grown_.empty()) return std::nullopt;
-  auto first = grown_.extract(grown_.begin());
-  if (grown_.empty()) ++wake_round_;
-  return Wake{.edge = first.key(), .connections = std::move(first.mapped())};
+  return next_wake();
 }
 
 TimePoint Core::deadline() const {
@@ -154,6 +151,7 @@ void Core::on(EngineEvent& event, TimePoint now) {
 
 void Core::on_step(const engine::Step& step, TimePoint now) {
   stats_.sequences_parked.add(step.parked);
+  stats_.sequences_restored.add(step.restored);
   stats_.tokens_drafted.add(step.drafted);
   stats_.drafts_accepted.add(step.accepted);
   if (left_) return;  // Whoever takes over makes these tokens.
@@ -167,6 +165,7 @@ void Core::on_step(const engine::Step& step, TimePoint now) {
     if (stream == nullptr || stream->state != State::running || stream->gen != token.gen) continue;
     on_token(*stream, token, now);
   }
+  publish_pauses();
 }
 
 // The memory of the next streams, which the edges may have looked at last, comes while
@@ -203,7 +202,7 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
     stats_.queue_seconds.at(rank(stream.request.priority))
         .observe(seconds(now - stream.accepted - token.prefill));
   } else {
-    stats_.inter_token_seconds.observe(seconds(now - stream.last_token));
+    count_pause(now - stream.last_token);
   }
   stream.last_token = now;
   stream.recovering = false;
@@ -222,6 +221,18 @@ void Core::on_token(Stream& stream, const engine::StepToken& token, TimePoint no
         EngineCommand{stream.model->index, engine::Cancel{{stream.number}, stream.gen}});
   }
   finish(stream, stopped ? stream::FinishReason::stop : reason_of(token.end), std::nullopt, now);
+}
+
+// Streams that run together have the same pauses: those are looked up once.
+void Core::count_pause(Duration pause) {
+  if (pause != pause_) publish_pauses();
+  pause_ = pause;
+  ++pauses_;
+}
+
+void Core::publish_pauses() {
+  const std::uint64_t pauses = std::exchange(pauses_, 0);
+  if (pauses > 0) stats_.inter_token_seconds.observe(seconds(pause_), pauses);
 }
 
 void Core::on_job_failed(engine::JobFailed& failed, TimePoint now) {
@@ -449,12 +460,6 @@ void Core::set_alarm(Stream& stream, TimePoint at) {
   if (stream.alarm != kNever) alarms_.erase({stream.alarm, stream.number});
   stream.alarm = at;
   if (at != kNever) alarms_.emplace(at, stream.number);
-}
-
-void Core::wake(Stream& stream) {
-  // Without a reader the round may have no wake at all, and so no end.
-  if (stream.unread() || std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
-  for (const ReplyTo& reader : stream.readers) grown_[reader.edge].push_back(reader.connection);
 }
 
 void Core::reply(const ReplyTo& to, ReplyBody body) {

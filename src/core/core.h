@@ -43,7 +43,8 @@ struct Limits {
   std::uint32_t listed_max = 1000;                         // In one list of streams.
   std::uint32_t edges_max = 64;
   std::uint32_t shift_tokens_max = 8192;  // Of an answer that may go on behind its context.
-  std::uint64_t format_bytes_max = std::uint64_t{64} << 10;  // Of a grammar or schema.
+  std::uint64_t format_bytes_max = std::uint64_t{64} << 10;    // Of a grammar or schema.
+  std::uint64_t grammar_bytes_max = std::uint64_t{256} << 20;  // Of all streams' grammars.
 };
 
 // A stream that is redriven this often by server starts without a new token, or that
@@ -175,6 +176,8 @@ class Core {
   void on_step(const engine::Step& step, TimePoint now);
   static void look_ahead(std::span<Stream* const> streams, std::size_t at);
   void on_token(Stream& stream, const engine::StepToken& token, TimePoint now);
+  void count_pause(Duration pause);
+  void publish_pauses();
   void on_job_failed(engine::JobFailed& failed, TimePoint now);
 
   std::optional<Problem> why_not(const Submit& submit, const Model* model) const;
@@ -184,6 +187,8 @@ class Core {
   std::optional<Problem> why_too_long(const Model& model, std::size_t prompt_tokens) const;
   std::optional<Problem> why_too_large(const Stream& stream) const;
   std::optional<Problem> why_no_space(std::uint64_t bytes) const;
+  std::optional<Problem> why_no_grammar(const Stream& stream) const;
+  void count_grammar(const Stream& stream);
   static std::uint64_t bytes_without_tokens(const Stream& stream);
   static std::uint64_t token_bytes_of(const Stream& stream);
   static std::uint64_t bytes_of(const Stream& stream);
@@ -280,6 +285,7 @@ class Core {
   void expire(Stream& stream, TimePoint now);
   void set_alarm(Stream& stream, TimePoint at);
   void wake(Stream& stream);
+  std::optional<Effect> next_wake();
   void reply(const ReplyTo& to, ReplyBody body);
   void answer(Stream& stream, const ReplyTo& to, ReplyBody body);
   void answer_cancel(StreamId id, const ReplyTo& to);
@@ -308,6 +314,7 @@ class Core {
 
   std::optional<stream::Journal> journal_;
   std::uint64_t journal_bytes_max_ = 0;
+  std::uint64_t grammar_bytes_ = 0;                 // Of streams that were accepted and not ended.
   std::uint64_t kept_bytes_ = 0;                    // About what ended streams take of memory.
   std::optional<Problem> stalled_;                  // Why the journal does not flow.
   std::deque<Round> rounds_;                        // At the journal, oldest first.
@@ -316,10 +323,12 @@ class Core {
   std::vector<std::unique_ptr<Stream>> forgotten_;  // In it.
   std::vector<Stream*> ahead_;  // Scratch: those that have their turn, in order.
   std::string visible_;         // Scratch: what one token made visible.
+  Duration pause_{};            // So long after the token before it came each ...
+  std::uint64_t pauses_ = 0;    // ... of so many tokens that are not in the statistics yet.
 
   std::deque<Effect> effects_;
-  std::map<EdgeId, std::vector<ConnectionId>> grown_;
-  std::uint64_t round_ = 1;  // Being collected.
+  std::vector<std::vector<ConnectionId>> grown_;  // By edge.
+  std::uint64_t round_ = 1;                       // Being collected.
   std::uint64_t wake_round_ = 1;
 
   Stats stats_;

@@ -43,6 +43,7 @@ void Core::on_memory(Model& model, const engine::Memory& memory) {
     all.cells_pinned += each->memory.cells_pinned;
     all.cells_cached += each->memory.cells_cached;
     all.cells_free += each->memory.cells_free;
+    all.saved_bytes += each->memory.saved_bytes;
     all.resident_bytes += each->memory.resident_bytes;
     all.own_bytes += each->memory.own_bytes;
   }
@@ -50,6 +51,7 @@ void Core::on_memory(Model& model, const engine::Memory& memory) {
   stats_.kv_cells_pinned.set(static_cast<std::int64_t>(all.cells_pinned));
   stats_.kv_cells_cached.set(static_cast<std::int64_t>(all.cells_cached));
   stats_.kv_cells_free.set(static_cast<std::int64_t>(all.cells_free));
+  stats_.park_memory_bytes.set(static_cast<std::int64_t>(all.saved_bytes));
   stats_.engine_resident_bytes.set(static_cast<std::int64_t>(all.resident_bytes));
   stats_.engine_own_bytes.set(static_cast<std::int64_t>(all.own_bytes));
   stats_.kv_tokens_asked.add(memory.tokens_asked);

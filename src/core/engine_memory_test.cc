@@ -11,6 +11,7 @@ constexpr engine::Memory kMemory{.cells_active = 20,
                                  .cells_pinned = 10,
                                  .cells_cached = 40,
                                  .cells_free = 30,
+                                 .saved_bytes = 50,
                                  .tokens_asked = 9,
                                  .tokens_reused = 6,
                                  .evictions = 2,
@@ -34,6 +35,7 @@ TEST(EngineMemory, IsInTheMetricsAsTheEngineToldItLast) {
   EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"pinned\"} 10\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"free\"} 30\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_utilisation 0.2\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_park_memory_bytes 50\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_prefix_tokens_total 18\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_prefix_reused_total 12\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_evictions_total 4\n"));
@@ -47,6 +49,7 @@ TEST(EngineMemory, IsGoneWithTheEngine) {
   const std::string text = metrics(h);
   EXPECT_THAT(text, HasSubstr("seedance_kv_cells{state=\"cached\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_utilisation 0\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_park_memory_bytes 0\n"));
   EXPECT_THAT(text, HasSubstr("seedance_kv_evictions_total 2\n"));  // It was all the same.
 }
 

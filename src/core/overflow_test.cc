@@ -32,9 +32,10 @@ std::vector<TokenId> joined(std::vector<TokenId> tokens, const std::vector<Token
 
 // What an engine says that computes nothing but the sequence of a job: the next letter depends on
 // all of it. Until the job ends, or `tokens` are said.
-void continue_job(Harness& h, const engine::Job& job, std::size_t tokens = SIZE_MAX) {
+void continue_job(Harness& h, const engine::Job& job, std::size_t tokens = SIZE_MAX,
+                  std::size_t context = 20) {
   std::vector<TokenId> sequence = engine::sequence_of(job);
-  ASSERT_LT(sequence.size(), 20U);
+  ASSERT_LT(sequence.size(), context);
   for (std::size_t made = job.committed.size(); made < job.tokens_max && tokens > 0; --tokens) {
     std::uint64_t hash = 0;
     for (const TokenId token : sequence) {
@@ -129,16 +130,22 @@ TEST(Overflow, AnAnswerThatFillsItsContextGoesOnWithoutItsOldestPart) {
   EXPECT_EQ(h.core.stats().shifts.value(), 4U);
 }
 
+// Sooner or later than where nothing is set.
 TEST(Overflow, AnAnswerThatShiftsEndsSometime) {
-  Harness h{Limits{.shift_tokens_max = 30}};
-  h.start(2, 20);
-  for (const std::optional<std::uint32_t> max : {std::optional<std::uint32_t>{}, {1000}}) {
-    h.jobs.clear();
-    h.submit({.max_tokens = max, .overflow = Overflow::shift});
-    prepare(h, {.tokens = alphabet(6)});
-    for (std::size_t at = 0; at < h.jobs.size(); ++at) continue_job(h, engine::Job{h.jobs[at]});
+  const std::uint32_t usual = Limits{}.shift_tokens_max;
+  for (const auto& [most, context] : {std::pair{30U, 20U}, {2 * usual, 1000U}}) {
+    Harness h{Limits{.shift_tokens_max = most}};
+    h.start(2, context);
+    for (const std::optional<std::uint32_t> max : {std::optional<std::uint32_t>{}, {3 * usual}}) {
+      h.jobs.clear();
+      h.submit({.max_tokens = max, .overflow = Overflow::shift});
+      prepare(h, {.tokens = alphabet(6)});
+      for (std::size_t at = 0; at < h.jobs.size(); ++at) {
+        continue_job(h, engine::Job{h.jobs[at]}, SIZE_MAX, context);
+      }
+    }
+    for (const std::size_t i : {0U, 1U}) EXPECT_EQ(h.terminal(i).usage.completion_tokens, most);
   }
-  for (const std::size_t i : {0U, 1U}) EXPECT_EQ(h.terminal(i).usage.completion_tokens, 30U);
 }
 
 TEST(Overflow, WithoutShiftAnAnswerEndsWithItsContext) {

@@ -137,7 +137,7 @@ TEST(Priorities, AreCounted) {
   Harness h;
   h.start(1);
   for (int i = 0; i < 5; ++i) h.run({.priority = batch});
-  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .parked = 2}});
+  h.pass(EngineEvent{kModel, engine::Step{.tokens = {}, .parked = 2, .restored = 1}});
   const engine::Job& job = h.jobs.front();
   h.step({{.job = job.id, .gen = job.gen, .token = letter('a')}});
   std::string text;
@@ -147,6 +147,7 @@ TEST(Priorities, AreCounted) {
   EXPECT_THAT(text, HasSubstr("seedance_queue_seconds_count{priority=\"batch\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("seedance_queue_seconds_count{priority=\"realtime\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("seedance_sequences_parked_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("seedance_sequences_restored_total 1\n"));
 }
 
 }  // namespace

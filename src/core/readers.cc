@@ -295,7 +295,9 @@ void Core::keep(Stream& stream, TimePoint until) {
   set_alarm(stream, until);
   if (journal_) journal_->shrink(stream.id, run_bytes_of(stream));
   stream.request.sampling.logit_bias = {};
+  grammar_bytes_ -= stream.request.sampling.grammar.size();
   std::string{}.swap(stream.request.sampling.grammar);
+  count_grammar(stream);
   stream.detokenizer.reset();
 }
 

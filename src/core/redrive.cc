@@ -136,6 +136,7 @@ void Core::recover(stream::RecoveredStream& recovered, std::uint32_t epoch_step,
         std::clamp(stream.log->time({stream.log->appended().value - 1}), stream.first_token, now);
   }
   take_up(std::move(owned));
+  count_grammar(stream);
   stats_.streams_recovered.add();
   if (recovered.state.ended) {
     const Duration left = recovered.state.ended->at + limits_.terminal_ttl - wall(now);

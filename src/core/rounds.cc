@@ -1,5 +1,6 @@
 // The part of Core that speaks to the journal: what must be written before what is
 // shown.
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -120,7 +121,11 @@ void Core::release(Round& round) {
     stream.log->commit(growth.head);
     if (stream.forgotten) continue;
     stream.committed = true;
-    for (Reply& reply : std::exchange(stream.waiting, {})) effects_.emplace_back(std::move(reply));
+    if (!stream.waiting.empty()) {
+      for (Reply& reply : std::exchange(stream.waiting, {})) {
+        effects_.emplace_back(std::move(reply));
+      }
+    }
     if (grew) wake(stream);
     if (!growth.head.done) continue;
     for (const ReplyTo& to : std::exchange(stream.cancels, {})) reply(to, CancelDone{stream.id});
@@ -178,6 +183,25 @@ void Core::tend_journal() {
   for (const std::uint32_t segment : journal_->removable()) {
     effects_.emplace_back(JournalRemove{segment});
   }
+}
+
+void Core::wake(Stream& stream) {
+  // Without a reader the round may have no wake at all, and so no end.
+  if (stream.unread() || std::exchange(stream.grown_in, wake_round_) == wake_round_) return;
+  for (const ReplyTo& reader : stream.readers) {
+    const std::size_t edge = reader.edge.value;
+    if (edge >= grown_.size()) grown_.resize(edge + 1);
+    grown_[edge].push_back(reader.connection);
+  }
+}
+
+std::optional<Effect> Core::next_wake() {
+  const auto next = std::ranges::find_if_not(grown_, &std::vector<ConnectionId>::empty);
+  if (next == grown_.end()) return std::nullopt;
+  Wake wake{.edge = {static_cast<std::uint32_t>(next - grown_.begin())},
+            .connections = std::exchange(*next, {})};
+  if (std::ranges::all_of(grown_, &std::vector<ConnectionId>::empty)) ++wake_round_;
+  return wake;
 }
 
 }  // namespace seedance::core

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_seeds.h"
 #include "engine/codec.h"
 
 namespace seedance::core {
@@ -27,6 +28,11 @@ TEST(RunRequest, ComesBackAsItWas) {
   const auto decoded = decode_run_request(as_bytes(encode(full())));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(*decoded, full());
+}
+
+TEST(RunRequest, SeedsOfItsFuzzerAreOfThisFormat) {
+  expect_seed("run_request_fuzz", "full", encode(full()));
+  expect_seed("run_request_fuzz", "plain", encode(RunRequest{.prompt = {{1}}, .tokens_max = 16}));
 }
 
 // What is of one server's life only.

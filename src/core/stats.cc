@@ -78,6 +78,9 @@ void append_memory(std::string& out, const Stats& stats) {
   cells("free", free);
   append_gauge(out, "seedance_kv_utilisation", "Part of the room that sequences that run have.",
                active / std::max(1.0, active + pinned + cached + free));
+  append_gauge(out, "seedance_park_memory_bytes",
+               "Of the machine's memory, what sequences that wait have saved there.",
+               static_cast<double>(stats.park_memory_bytes.value()));
   append_engine_bytes(out, stats);
   append_counter(out, "seedance_kv_prefix_tokens_total",
                  "Tokens of sequences that came to be computed.", stats.kv_tokens_asked.value());
@@ -154,6 +157,9 @@ void append_text(std::string& out, const Stats& stats) {
                static_cast<double>(stats.streams_preparing.value()));
   append_gauge(out, "seedance_prepare_bytes", "What requests at a vocabulary process take.",
                static_cast<double>(stats.prepare_bytes.value()));
+  append_gauge(out, "seedance_grammar_bytes",
+               "What the grammars of streams that have not ended take.",
+               static_cast<double>(stats.grammar_bytes.value()));
   append_gauge(out, "seedance_streams_queued", "Streams that wait for an engine.",
                static_cast<double>(stats.streams_queued.value()));
   append_family(out, "seedance_queue_depth", "Of these, those of each priority.", "gauge");
@@ -167,6 +173,9 @@ void append_text(std::string& out, const Stats& stats) {
   append_counter(out, "seedance_sequences_parked_total",
                  "Sequences that gave their place to a request of a higher priority for a while.",
                  stats.sequences_parked.value());
+  append_counter(out, "seedance_sequences_restored_total",
+                 "Sequences that had to wait and went on with what was saved of them.",
+                 stats.sequences_restored.value());
   append_memory(out, stats);
   append_latencies(out, stats);
 }

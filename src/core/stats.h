@@ -26,13 +26,15 @@ struct Stats {
   observe::Counter drafts_accepted;  // Of these, those that the model then chose.
   observe::Counter engine_restarts;
   std::array<observe::Counter, engine::kEndCauseCount> engine_ends;  // By EndCause.
-  observe::Gauge fallback;             // The rung of the engine that ended last.
-  observe::Counter redrives;           // Streams given to an engine again after a death.
-  observe::Counter shifts;             // The same, because their context was full.
-  observe::Counter streams_recovered;  // Found in the journal when the server started.
-  observe::Counter tenant_refused;     // Over a tenant's number of streams.
-  observe::Counter sequences_parked;   // That gave their place to a higher class for a while.
-  observe::Gauge kv_cells_active;      // Of all engines' memory: engine::Memory.
+  observe::Gauge fallback;              // The rung of the engine that ended last.
+  observe::Counter redrives;            // Streams given to an engine again after a death.
+  observe::Counter shifts;              // The same, because their context was full.
+  observe::Counter streams_recovered;   // Found in the journal when the server started.
+  observe::Counter tenant_refused;      // Over a tenant's number of streams.
+  observe::Counter sequences_parked;    // That gave their place to a higher class for a while.
+  observe::Counter sequences_restored;  // That went on with what was saved of them.
+  observe::Gauge park_memory_bytes;     // Of all engines' memory.
+  observe::Gauge kv_cells_active;       // Of all engines' memory: engine::Memory.
   observe::Gauge kv_cells_pinned;
   observe::Gauge kv_cells_cached;
   observe::Gauge kv_cells_free;
@@ -53,6 +55,7 @@ struct Stats {
   observe::Gauge engine_resident_bytes;
   observe::Gauge engine_own_bytes;
   observe::Gauge prepare_bytes;
+  observe::Gauge grammar_bytes;  // Of streams that were accepted and not ended.
   observe::Gauge streams_preparing;
   observe::Gauge streams_queued;
   std::array<observe::Gauge, kPriorityCount> queue_depth;  // Of these, by Priority.

@@ -120,6 +120,7 @@ Step get_step(FieldReader& in) {
     token.logprobs = get_logprobs(in);
   }
   step.parked = in.get<std::uint32_t>();
+  step.restored = in.get<std::uint32_t>();
   step.drafted = in.get<std::uint32_t>();
   step.accepted = in.get<std::uint32_t>();
   return step;
@@ -182,6 +183,7 @@ Memory get_memory(FieldReader& in) {
   memory.cells_pinned = in.get<std::uint64_t>();
   memory.cells_cached = in.get<std::uint64_t>();
   memory.cells_free = in.get<std::uint64_t>();
+  memory.saved_bytes = in.get<std::uint64_t>();
   memory.tokens_asked = in.get<std::uint64_t>();
   memory.tokens_reused = in.get<std::uint64_t>();
   memory.evictions = in.get<std::uint64_t>();
@@ -243,6 +245,7 @@ struct EventWriter {
     out.put(static_cast<std::uint32_t>(step.tokens.size()));
     for (const StepToken& token : step.tokens) put_token(out, token);
     out.put(step.parked);
+    out.put(step.restored);
     out.put(step.drafted);
     out.put(step.accepted);
   }
@@ -264,6 +267,7 @@ struct EventWriter {
     out.put(memory.cells_pinned);
     out.put(memory.cells_cached);
     out.put(memory.cells_free);
+    out.put(memory.saved_bytes);
     out.put(memory.tokens_asked);
     out.put(memory.tokens_reused);
     out.put(memory.evictions);

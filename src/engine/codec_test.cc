@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/test_seeds.h"
 
 namespace seedance::engine {
 namespace {
@@ -56,6 +61,7 @@ const std::vector<Event>& events() {
                                 .end = JobEnd::context,
                                 .logprobs = {{.chosen = -1, .top = {{TokenId{4}, -0.5F}}}}}},
            .parked = 2,
+           .restored = 1,
            .drafted = 7,
            .accepted = 3},
       JobFailed{.job = {3},
@@ -70,6 +76,7 @@ const std::vector<Event>& events() {
              .cells_pinned = 6,
              .cells_cached = 2,
              .cells_free = UINT64_MAX,
+             .saved_bytes = std::uint64_t{5} << 32U,
              .tokens_asked = 3,
              .tokens_reused = 4,
              .evictions = 5,
@@ -97,6 +104,20 @@ TEST(Codec, ReadsBackEveryCommandAndEvent) {
     ASSERT_TRUE(read);
     EXPECT_EQ(*read, event);
   }
+}
+
+TEST(Codec, SeedsOfItsFuzzerAreOfThisFormat) {
+  std::string stream;
+  const auto expect = [&stream](std::string_view name, const auto& message) {
+    expect_seed("engine_codec_fuzz", name, body_of(message));
+    encode(message, stream);
+  };
+  expect("job", commands().front());
+  expect("cancel", commands().back());
+  constexpr std::array<std::string_view, 8> kEvents{
+      "loading", "ready", "step", "job_failed", "failed", "failed_memory", "alive", "memory"};
+  for (std::size_t i = 0; i < kEvents.size(); ++i) expect(kEvents[i], events().at(i));
+  expect_seed("engine_codec_fuzz", "stream", stream);
 }
 
 TEST(Codec, RefusesEveryCutAndEveryExtraByte) {

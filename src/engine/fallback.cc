@@ -37,18 +37,13 @@ Fallback::Move Fallback::on_end(EndCause cause) {
   const std::uint32_t patience = patience_with(cause, loading);
   if (patience == 0) return Move::stay;
   const std::uint32_t deaths = loading ? ++load_deaths_ : ++run_deaths_;
-  if (rung_ < rungs_) {
-    if (deaths < patience) return Move::stay;
-    return go_to(rung_ + 1);
-  }
-  if (rung_ == 0 || loading || deaths < given_up_after_) return Move::stay;
-  return go_to(0);
-}
-
-Fallback::Move Fallback::go_to(std::size_t rung) {
-  rung_ = rung;
+  const bool last = rung_ == rungs_;
+  if (deaths < (last && !loading ? given_up_after_ : patience)) return Move::stay;
+  if (rungs_ == 0) return Move::stay;
   load_deaths_ = run_deaths_ = 0;
-  return rung == 0 ? Move::back : Move::down;
+  rung_ = last ? 0 : rung_ + 1;
+  if (!last) return Move::down;
+  return loading ? Move::spent : Move::back;
 }
 
 }  // namespace seedance::engine

@@ -18,15 +18,17 @@ namespace seedance::engine {
 //
 // Where the chain is spent and engines still die without a token until the request that
 // they died of is found out, no rung was of use: the next one has the settings of the
-// start again, so that a request which kills engines costs nobody else their speed.
+// start again, so that a request which kills engines costs nobody else their speed. Where not
+// even the last rung can be loaded, it begins anew: what is missing now, the next walk may find.
 //
 // Knows no settings, process or clock. The owner reports what happened, in order.
 class Fallback {
  public:
   enum class Move : std::uint8_t {
     stay,
-    down,  // The next engine has the settings of rung(); nobody else is to blame.
-    back,  // It has those of the start.
+    down,   // The next engine has the settings of rung(); nobody else is to blame.
+    back,   // It has those of the start.
+    spent,  // Likewise, since the last rung could not be loaded: later, and not at once.
   };
 
   // `given_up_after` deaths in a row at most, a request that died alone is not tried again.
@@ -42,8 +44,6 @@ class Fallback {
   std::size_t rungs() const { return rungs_; }
 
  private:
-  Move go_to(std::size_t rung);
-
   const std::size_t rungs_;
   const std::uint32_t given_up_after_;
   std::size_t rung_ = 0;

@@ -65,13 +65,18 @@ TEST(Fallback, ABrokenFileIsNoMatterOfSettings) {
   }
 }
 
-TEST(Fallback, StaysAtItsLastRungWhileEnginesCannotEvenLoad) {
-  Fallback fallback{1, kGivenUpAfter};
-  EXPECT_EQ(fallback.on_end(EndCause::out_of_memory), Move::down);
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(fallback.on_end(EndCause::out_of_memory), Move::stay);
+TEST(Fallback, BeginsAnewWhereNotEvenTheLastRungCanBeLoaded) {
+  Fallback fallback{2, kGivenUpAfter};
+  for (int walk = 0; walk < 3; ++walk) {
+    EXPECT_EQ(fallback.on_end(EndCause::out_of_memory), Move::down);
+    EXPECT_EQ(fallback.on_end(EndCause::aborted), Move::down);
+    EXPECT_EQ(fallback.rung(), 2U);
+    EXPECT_EQ(fallback.on_end(EndCause::killed), Move::stay);
+    EXPECT_EQ(fallback.on_end(EndCause::killed), Move::spent);
+    EXPECT_EQ(fallback.rung(), 0U);
   }
-  EXPECT_EQ(fallback.rung(), 1U);
+  fallback.on_ready();  // With the settings of the start.
+  EXPECT_EQ(fallback.rung(), 0U);
 }
 
 // What a request did that kills engines alone is undone once it was found out.

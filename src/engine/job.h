@@ -110,6 +110,8 @@ struct Step {
   // Sequences that gave their place to a job of a higher class since the last one. They go on
   // later.
   std::uint32_t parked = 0;
+  // Likewise, that went on with what they had saved.
+  std::uint32_t restored = 0;
   // Tokens that the engine guessed and computed ahead, and of these those that it then chose.
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
@@ -170,6 +172,7 @@ struct Memory {
   std::uint64_t cells_pinned = 0;  // Kept: prefixes that several shared. Given up last.
   std::uint64_t cells_cached = 0;  // Kept, what else can be used again.
   std::uint64_t cells_free = 0;
+  std::uint64_t saved_bytes = 0;  // Of the host's, by sequences that wait.
   // Since the last one.
   std::uint64_t tokens_asked = 0;   // Of sequences that came to be computed.
   std::uint64_t tokens_reused = 0;  // Of these, those that were there.

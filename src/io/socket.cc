@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -27,6 +29,12 @@ constexpr int kKeepAliveSeconds = 60;
 
 bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK;
+}
+
+// The C library's send() is a point where a thread may be cancelled, which costs a program
+// that has threads two locked instructions.
+ssize_t send_some(const Fd& socket, std::string_view bytes) {
+  return syscall(SYS_sendto, socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL, nullptr, 0L);
 }
 
 void set_option(const Fd& socket, int level, int option, int value) {
@@ -116,7 +124,7 @@ Moved receive(const Fd& socket, std::span<std::byte> into) {
 
 Moved send(const Fd& socket, std::string_view bytes) {
   ssize_t count = 0;
-  do count = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  do count = send_some(socket, bytes);
   while (count < 0 && errno == EINTR);
   if (count < 0) return {.flow = would_block() ? Flow::blocked : Flow::closed};
   const auto sent = static_cast<std::size_t>(count);

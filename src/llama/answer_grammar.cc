@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <fstream>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -24,7 +26,6 @@ namespace seedance::llama {
 namespace {
 
 constexpr std::size_t kReasonBytesMax = 200;
-constexpr suseconds_t kMicrosecondsMax = 200'000;  // Of the processor.
 
 Problem invalid(const text::AnswerFormat& format, std::string_view what) {
   return {.code = ErrorCode::invalid_request,
@@ -73,21 +74,37 @@ std::string convert(const std::string& schema) {
     return kReason + std::string{
                          "has a pattern that cannot be kept to: it must begin with ^ and "
                          "end with $, and use only literals, sets, groups and repetitions"};
+  } catch (const std::bad_alloc&) {
+    return {};
   } catch (const std::exception& error) {
     return kReason + reason_of(error);
   }
 }
 
+rlim_t address_space() {
+  std::uint64_t pages = 0;
+  std::ifstream{"/proc/self/statm"} >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+void limit_this_process(const SchemaLimits& limits) {
+  const auto [seconds, rest] = std::div(limits.cpu.count(), std::int64_t{1000});
+  const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 1000 * rest}};
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  const rlim_t bytes = address_space() + limits.bytes;
+  const rlimit memory{.rlim_cur = bytes, .rlim_max = bytes};
+  setrlimit(RLIMIT_AS, &memory);
+  const rlimit no_core{};
+  setrlimit(RLIMIT_CORE, &no_core);
+}
+
 // The life of the converter's process.
-[[noreturn]] void convert_to(int fd, const std::string& schema) {
+[[noreturn]] void convert_to(int fd, const std::string& schema, const SchemaLimits& limits) {
   constexpr int kOut = 3;
   dup2(fd, kOut);
   close_range(kOut + 1, ~0U, 0);  // What its parent has open must end with its parent.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = kMicrosecondsMax}};
-  setitimer(ITIMER_PROF, &timer, nullptr);
-  const rlimit no_core{};
-  setrlimit(RLIMIT_CORE, &no_core);
+  limit_this_process(limits);
   const std::string result = convert(schema);
   std::string_view rest = result;
   while (!rest.empty()) {
@@ -99,11 +116,11 @@ std::string convert(const std::string& schema) {
 }
 
 // What it wrote; nothing when it did not come to its end.
-std::string convert_apart(const std::string& schema) {
+std::string convert_apart(const std::string& schema, const SchemaLimits& limits) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const pid_t pid = fork();
-  if (pid == 0) convert_to(ends[1], schema);
+  if (pid == 0) convert_to(ends[1], schema, limits);
   close(ends[1]);
   std::string result;
   std::array<char, 16U << 10> bytes{};
@@ -119,8 +136,9 @@ std::string convert_apart(const std::string& schema) {
   return pid > 0 && (status == 0 || longer) ? result : std::string{};
 }
 
-std::variant<std::string, Problem> from_schema(const text::AnswerFormat& format) {
-  std::string result = convert_apart(format.text);
+std::variant<std::string, Problem> from_schema(const text::AnswerFormat& format,
+                                               const SchemaLimits& limits) {
+  std::string result = convert_apart(format.text, limits);
   if (result.empty()) {
     return invalid(format,
                    "cannot be kept to: making a grammar of it takes too much time or "
@@ -137,10 +155,11 @@ std::variant<std::string, Problem> from_schema(const text::AnswerFormat& format)
 
 }  // namespace
 
-std::variant<std::string, Problem> answer_grammar(const text::AnswerFormat& format) {
+std::variant<std::string, Problem> answer_grammar(const text::AnswerFormat& format,
+                                                  const SchemaLimits& limits) {
   using Kind = text::AnswerFormat::Kind;
   if (format.kind == Kind::any) return std::string{};
-  auto outcome = format.kind == Kind::json_schema ? from_schema(format)
+  auto outcome = format.kind == Kind::json_schema ? from_schema(format, limits)
                                                   : std::variant<std::string, Problem>{format.text};
   const auto* gbnf = std::get_if<std::string>(&outcome);
   if (gbnf == nullptr) return outcome;

@@ -109,5 +109,21 @@ TEST(AnswerGrammar, RefusesWhatTakesTooMuch) {
               HasSubstr("too much time or memory"));
 }
 
+// What takes some time and memory does only where it may.
+TEST(AnswerGrammar, HasItsLimits) {
+  std::string many = R"({"type":"object","properties":{)";
+  for (int i = 0; i < 1000; ++i) many += "\"p" + std::to_string(i) + "\":{},";
+  const AnswerFormat format{Kind::json_schema, many + R"("z":{}}})", "field"};
+  const auto refused = [&](const SchemaLimits& limits) {
+    const auto outcome = answer_grammar(format, limits);
+    const auto* problem = std::get_if<Problem>(&outcome);
+    return problem != nullptr && problem->message.contains("too much time or memory");
+  };
+  constexpr std::chrono::minutes kEnough{1};
+  EXPECT_FALSE(refused({.cpu = kEnough}));
+  EXPECT_TRUE(refused({.cpu = std::chrono::milliseconds{1}}));
+  EXPECT_TRUE(refused({.cpu = kEnough, .bytes = 64 << 10}));
+}
+
 }  // namespace
 }  // namespace seedance::llama

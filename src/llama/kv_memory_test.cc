@@ -24,7 +24,7 @@ class KvMemoryTest : public testing::TestWithParam<std::uint32_t> {
                              log_, [](float) {});
     ASSERT_TRUE(model) << model.error().detail;
     model_ = *std::move(model);
-    memory_.emplace(model_->context(), model_->shares_memory());
+    memory_.emplace(model_->context(), model_->shares_memory(), model_->sequence_bytes());
   }
 
   // The logits behind the last token, in a slot that holds what is before `begin`.
@@ -47,8 +47,9 @@ class KvMemoryTest : public testing::TestWithParam<std::uint32_t> {
   }
 
   void carry_out(std::vector<KvChange> changes) {
-    const auto done = memory_->carry_out(changes);
-    ASSERT_TRUE(done) << done.error().detail;
+    const auto moves = memory_->carry_out(changes);
+    ASSERT_TRUE(moves) << moves.error().detail;
+    for (const sched::KvMove& move : *moves) EXPECT_TRUE(move.done);
   }
 
   static float difference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -114,6 +115,72 @@ TEST_P(KvMemoryTest, ACutSequenceGoesOnFromThere) {
   EXPECT_LT(difference(compute(0, other_, 7), expected), kEpsilon);
   carry_out({{{0}, {0}, 0}});
   EXPECT_LT(difference(compute(0, other_, 0), expected), kEpsilon);
+}
+
+TEST_P(KvMemoryTest, WhatIsRestoredComputesLikeItsOwn) {
+  const auto expected = compute(3, other_, 0);
+  compute(0, other_, 0);
+  carry_out({{{0}, {0}, 19}, {{7}, {0}, 19}, {{0}, {0}, 0}, {{2}, {7}, 19}});
+  EXPECT_LT(difference(compute(2, other_, 19), expected), kEpsilon);
+}
+
+// A slot that was copied from is read anew when something was restored there.
+TEST_P(KvMemoryTest, NothingStaleIsCopiedBehindWhatIsRestored) {
+  const auto expected = compute(3, other_, 0);
+  compute(0, other_, 0);
+  compute(1, first_, 0);
+  carry_out({{{7}, {0}, 20}, {{2}, {1}, 40}, {{1}, {7}, 20}, {{2}, {1}, 19}});
+  EXPECT_LT(difference(compute(2, other_, 19), expected), kEpsilon);
+}
+
+TEST_P(KvMemoryTest, TellsWhatBecameOfEachMove) {
+  compute(0, other_, 0);
+  const std::vector<KvChange> changes{{{7}, {0}, 20}, {{8}, {0}, 20}, {{8}, {8}, 0},
+                                      {{1}, {8}, 20}, {{1}, {7}, 20}, {{2}, {7}, 20}};
+  const auto moves = memory_->carry_out(changes);
+  ASSERT_TRUE(moves);
+  std::vector<bool> done;
+  for (const sched::KvMove& move : *moves) done.push_back(move.done);
+  EXPECT_EQ(done, (std::vector<bool>{true, true, false, true, false}));  // 8 was dropped, 7 moved.
+}
+
+TEST_P(KvMemoryTest, ASequenceTakesWhatTheModelSays) {
+  compute(0, first_, 0);
+  EXPECT_EQ(model_->sequence_bytes().of(40), llama_state_seq_get_size(model_->context(), 0));
+}
+
+TEST_P(KvMemoryTest, SavesNothingThatIsLargerThanItMayBe) {
+  auto bytes = model_->sequence_bytes();
+  bytes.token -= 1;
+  memory_.emplace(model_->context(), model_->shares_memory(), bytes);
+  compute(0, first_, 0);
+  const std::vector<KvChange> changes{{{7}, {0}, 40}};
+  EXPECT_FALSE(memory_->carry_out(changes)->at(0).done);
+}
+
+TEST_P(KvMemoryTest, SavesNothingWhereMemoryIsShort) {
+  memory_.emplace(model_->context(), model_->shares_memory(), model_->sequence_bytes(),
+                  [] { return std::uint64_t{1} << 20U; });
+  compute(0, first_, 0);
+  const std::vector<KvChange> changes{{{7}, {0}, 40}, {{1}, {7}, 40}};
+  const auto moves = memory_->carry_out(changes);
+  EXPECT_FALSE(moves->at(0).done);
+  EXPECT_FALSE(moves->at(1).done);
+}
+
+TEST_P(KvMemoryTest, KeepsWhatFindsNoRoom) {
+  if (!model_->shares_memory()) return;
+  const auto expected = compute(3, first_, 0);
+  carry_out({{{3}, {3}, 39}, {{7}, {3}, 39}, {{3}, {3}, 0}});
+  for (std::int32_t slot = 0; slot < 3; ++slot) {
+    const auto others = random_prompt(9, 80);
+    compute(slot, std::span{others}.first(50), 0);
+    compute(slot, others, 50);
+  }
+  const std::vector<KvChange> changes{{{3}, {7}, 39}};
+  EXPECT_FALSE(memory_->carry_out(changes)->at(0).done);  // 16 of 256 are free.
+  carry_out({{{0}, {0}, 0}, {{3}, {7}, 39}});
+  EXPECT_LT(difference(compute(3, first_, 39), expected), kEpsilon);
 }
 
 TEST_P(KvMemoryTest, UsualModelsCanBeCut) {

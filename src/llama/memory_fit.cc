@@ -58,7 +58,7 @@ Result<std::vector<DeviceUse>> lay_out(llama_model& model, llama_context_params 
   if (all <= std::max(kLaidOutMax, 2 * few)) return lay_out_whole(model, parameters, log);
   parameters.n_ctx = static_cast<std::uint32_t>(few);
   const auto at_few = lay_out_whole(model, parameters, log);
-  if (!at_few) return at_few;
+  if (!at_few) return std::unexpected(at_few.error());
   parameters.n_ctx = static_cast<std::uint32_t>(2 * few);
   auto uses = lay_out_whole(model, parameters, log);
   if (!uses) return uses;
@@ -166,11 +166,11 @@ Result<MemoryFit> fit_of(const Models& models, const WorkerOptions& options,
 }
 
 Result<Models> lay_out_models(const WorkerOptions& options, LogCapture& log) {
-  auto model = load_model(options, log, Load::layout);
+  auto model = load_model(options, log, Load::layout, [](float) {});
   if (!model) return std::unexpected(model.error());
   Models models{.model = *std::move(model), .draft = {}};
   if (options.draft_model.empty()) return models;
-  auto draft = load_draft_model(options, log, Load::layout);
+  auto draft = load_draft_model(options, log, Load::layout, [](float) {});
   if (!draft) return std::unexpected(draft.error());
   models.draft = *std::move(draft);
   return models;

@@ -43,6 +43,7 @@ TEST(MemoryUse, WeightsAndTokensAreNotTheWorkersOwn) {
       model->own_bytes({.all = kOwn + taken.weights + taken.streams, .of_files = taken.weights}),
       kOwn);
   EXPECT_EQ(model->own_bytes({.all = kOwn + taken.streams, .of_files = 0}), kOwn);
+  EXPECT_EQ(model->own_bytes({.all = kOwn + taken.streams + 700, .of_files = 0}, 700), kOwn);
   EXPECT_EQ(model->own_bytes({}), 0U);
   const ResidentMemory resident = resident_memory();
   EXPECT_GT(resident.all, taken.streams);

@@ -76,6 +76,7 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   if (!fit) return std::unexpected(fit.error());
   if (const DeviceFit* device = fit->short_of()) return too_much(*fit, *device);
   model->fit_ = *std::move(fit);
+  model->reuse_min_ = options.reuse_min;
   auto loaded = load_model(options, log, Load::whole, progress);
   if (!loaded) return std::unexpected(loaded.error());
   model->model_ = *std::move(loaded);
@@ -90,11 +91,15 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
   if (const auto made = model->make_context(log); !made) return std::unexpected(made.error());
   model->start_threads();
   stage("KV");
-  if (const auto warm = model->warm_up(log); !warm) return std::unexpected(warm.error());
+  if (const auto warm = model->compute_token(log); !warm) return std::unexpected(warm.error());
+  const std::uint64_t one = llama_state_seq_get_size(model->context_, 0);
   stage("warm-up");
   // What is left of a first token's time once everything is in memory.
-  if (const auto again = model->warm_up(log); !again) return std::unexpected(again.error());
+  if (const auto again = model->compute_token(log); !again) return std::unexpected(again.error());
   stage("first token");
+  const std::uint64_t two = llama_state_seq_get_size(model->context_, 0);
+  model->sequence_bytes_ = {.fixed = one - (two - one), .token = two - one};
+  model->clear(0);
   if (const auto ready = model->warm_up_adapters(options, log, progress); !ready) {
     return std::unexpected(ready.error());
   }
@@ -205,15 +210,22 @@ void Model::start_threads() {
 }
 
 // Weights that are mapped may be in memory or not.
-std::uint64_t Model::own_bytes(const ResidentMemory& resident) const {
+std::uint64_t Model::own_bytes(const ResidentMemory& resident, std::uint64_t saved) const {
   const DeviceUse& host = taken_.back();
   const std::uint64_t mapped = std::min(resident.of_files, host.mapped);
   const std::uint64_t known =
-      mapped + (host.weights - host.mapped) + fit_.devices.back().adapters + host.streams;
+      mapped + (host.weights - host.mapped) + fit_.devices.back().adapters + host.streams + saved;
   return resident.all - std::min(resident.all, known);
 }
 
 Result<void> Model::warm_up(LogCapture& log) {
+  const auto done = compute_token(log);
+  clear(0);
+  return done;
+}
+
+// Behind those that the first sequence has. The draft model does, too.
+Result<void> Model::compute_token(LogCapture& log) {
   llama_token token = filler_.value;
   const int status = llama_decode(context_, llama_batch_get_one(&token, 1));
   if (status != 0) {
@@ -223,7 +235,6 @@ Result<void> Model::warm_up(LogCapture& log) {
                             status, because(log.take())));
   }
   llama_synchronize(context_);
-  clear(0);
   return draft_ ? draft_->warm_up(log) : Result<void>{};
 }
 

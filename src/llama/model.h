@@ -51,7 +51,12 @@ class Model {
   // A small one of the same vocabulary, with memory for the same sequences; null = none.
   Model* draft() const { return draft_.get(); }
 
+  // So many tokens that prompts have in common are computed once; 0 = none are.
+  std::uint32_t reuse_min() const { return can_cut() ? reuse_min_ : 0; }
+
   bool can_cut() const { return KvMemory::can_cut(model_.get()); }
+  // At most, with all that is kept of it (llama_state_seq_get_data).
+  sched::SequenceBytes sequence_bytes() const { return sequence_bytes_; }
 
   std::uint32_t vocabulary_size() const { return vocabulary_size_; }
   std::span<const TokenId> end_tokens() const { return end_tokens_; }
@@ -63,7 +68,7 @@ class Model {
   const std::vector<DeviceUse>& taken() const { return taken_; }
   // Of what this process has in the machine's memory, that which is neither weights nor kept of
   // tokens.
-  std::uint64_t own_bytes(const ResidentMemory& resident) const;
+  std::uint64_t own_bytes(const ResidentMemory& resident, std::uint64_t saved = 0) const;
 
   // Stages of load() and the milliseconds each took.
   const std::vector<std::pair<std::string, double>>& timeline() const { return timeline_; }
@@ -82,6 +87,7 @@ class Model {
   void start_threads();
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);
+  Result<void> compute_token(LogCapture& log);
 
   MemoryFit fit_;
   std::vector<DeviceUse> taken_;
@@ -90,6 +96,8 @@ class Model {
   llama_context* context_ = nullptr;
   ggml_threadpool* threads_ = nullptr;
   std::unique_ptr<Model> draft_;
+  std::uint32_t reuse_min_ = 0;
+  sched::SequenceBytes sequence_bytes_ = {};
   std::uint32_t vocabulary_size_ = 0;
   std::vector<TokenId> end_tokens_;
   TokenId filler_ = {};

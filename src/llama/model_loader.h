@@ -3,6 +3,7 @@
 
 #include <llama.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -23,13 +24,11 @@ enum class Load : std::uint8_t {
 };
 
 // Checks the file, and that it continues a text token by token. `progress` is told 0 to 1.
-Result<ModelPointer> load_model(
-    const WorkerOptions& options, LogCapture& log, Load load,
-    const std::function<void(float)>& progress = [](float) {});
+Result<ModelPointer> load_model(const WorkerOptions& options, LogCapture& log, Load load,
+                                const std::function<void(float)>& progress);
 
 // The draft model, in the same way.
-Result<ModelPointer> load_draft_model(
-    WorkerOptions options, LogCapture& log, Load load,
-    const std::function<void(float)>& progress = [](float) {});
+Result<ModelPointer> load_draft_model(WorkerOptions options, LogCapture& log, Load load,
+                                      const std::function<void(float)>& progress);
 
 }  // namespace seedance::llama

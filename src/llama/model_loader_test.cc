@@ -24,10 +24,10 @@ TEST(ModelLoader, TellsHowFarItIs) {
 }
 
 TEST(ModelLoader, SaysWhatIsWrong) {
-  LogCapture log;
   const TestFile junk{"junk.gguf", "no model at all"};
   for (const Load load : {Load::whole, Load::layout}) {
-    const auto model = load_model({.model_path = junk.path()}, log, load);
+    LogCapture log;
+    const auto model = load_model({.model_path = junk.path()}, log, load, [](float) {});
     ASSERT_FALSE(model);
     EXPECT_THAT(model.error().detail, HasSubstr(junk.path()));
   }

@@ -40,7 +40,7 @@ std::optional<std::vector<TokenId>> rest_of(const std::vector<TokenId>& whole,
 }  // namespace
 
 Vocabulary::Outcome Vocabulary::prepare(const text::PrepareRequest& request) const {
-  auto grammar = answer_grammar(request.format);
+  auto grammar = answer_grammar(request.format, schema_limits_);
   if (auto* problem = std::get_if<Problem>(&grammar)) return std::move(*problem);
   auto outcome = fitted(request);
   if (auto* prompt = std::get_if<text::PreparedPrompt>(&outcome)) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "engine/sequence.h"
@@ -17,19 +18,17 @@ namespace {
 // again: about as much as so many rows.
 constexpr std::uint32_t kGapMax = 8;
 
-// A shorter prefix is not worth a copy.
-constexpr std::uint32_t kReuseMin = 16;
-
-sched::PlannerLimits limits_of(const Model& model, const sched::PrefillLimits& prefill,
-                               Drafting drafting) {
+sched::PlannerLimits limits_of(const Model& model, const RunnerLimits& limits) {
   return {.sequences_max = model.sequences_max(),
           .batch_tokens_max = model.batch_tokens_max(),
           .gap_max = model.shares_memory() ? 0 : kGapMax,
-          .reuse_min = model.can_cut() ? kReuseMin : 0,
-          .draft_tokens_max = model.can_cut() ? drafting.tokens_max : 0,
-          .draft_ngrams = drafting.ngrams,
+          .reuse_min = model.reuse_min(),
+          .draft_tokens_max = model.can_cut() ? limits.drafting.tokens_max : 0,
+          .draft_ngrams = limits.drafting.ngrams,
           .draft_model = model.draft() != nullptr,
-          .prefill = prefill};
+          .prefill = limits.prefill,
+          .park_bytes_max = limits.park_bytes_max,
+          .sequence_bytes = model.sequence_bytes()};
 }
 
 sched::JobKey key_of(engine::JobId id, Generation gen) {
@@ -42,16 +41,20 @@ Problem invalid(std::string message) {
 
 }  // namespace
 
-Runner::Runner(Model& model, sched::PrefillLimits prefill, Fault fault, Drafting drafting,
-               Clock clock)
+Runner::Runner(Model& model, RunnerLimits limits, Fault fault, Clock clock)
     : model_(model),
       team_(llama_n_threads(model.context())),
-      memory_(model.context(), model.shares_memory()),
-      planner_(limits_of(model, prefill, drafting)),
+      memory_(model.context(), model.shares_memory(), model.sequence_bytes()),
+      planner_(limits_of(model, limits)),
       fault_(std::move(fault)),
+      grammar_bytes_max_(limits.grammar_bytes_max),
       now_(std::move(clock)),
       batch_(model.batch_tokens_max()) {
   if (model.draft() != nullptr) draft_.emplace(*model.draft());
+}
+
+bool Runner::idle() const {
+  return planner_.idle() && events_.empty() && !planner_.has_changes();
 }
 
 void Runner::on_command(engine::Command command) {
@@ -81,9 +84,14 @@ void Runner::on(engine::Job job) {
   }
   const auto most = std::min<std::size_t>(at->second.tokens_max, model_.context_tokens());
   if (added) {
-    planner_.add(key, std::move(tokens), job.scope, job.priority, job.adapter,
-                 static_cast<std::uint32_t>(most));
+    planner_.add({.key = key,
+                  .tokens = std::move(tokens),
+                  .priority = job.priority,
+                  .scope = {.owner = job.scope, .adapter = job.adapter},
+                  .tokens_max = static_cast<std::uint32_t>(most),
+                  .goes_on = !job.committed.empty()});
   }
+  bound_grammars();
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -140,12 +148,37 @@ Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine:
   return constraint;
 }
 
+// What is known of a grammar grows with the answer.
+void Runner::bound_grammars() {
+  while (pieces_) {
+    std::uint64_t sum = 0;
+    std::uint64_t most = 0;
+    sched::JobKey largest;
+    for (const auto& [key, running] : jobs_) {
+      const std::uint64_t bytes = running.sampler.constraint_bytes();
+      sum += bytes;
+      if (bytes > most) largest = key;
+      most = std::max(most, bytes);
+    }
+    if (sum <= grammar_bytes_max_) return;
+    fail_job(largest,
+             {.code = ErrorCode::overloaded,
+              .message = fmt::format("The grammars of all running answers take {} bytes of memory, "
+                                     "at most {} are allowed; that of this one takes the most, {}: "
+                                     "use a simpler one, or try again later.",
+                                     sum, grammar_bytes_max_, most),
+              .numbers = {{"bytes", static_cast<std::int64_t>(most)},
+                          {"bytes_taken", static_cast<std::int64_t>(sum)},
+                          {"bytes_max", static_cast<std::int64_t>(grammar_bytes_max_)}}});
+  }
+}
+
 Result<std::vector<engine::Event>> Runner::step() {
   while (true) {
     const auto parts = planner_.plan();
-    if (const auto done = memory_.carry_out(planner_.take_changes()); !done) {
-      return std::unexpected(done.error());
-    }
+    const auto as_planned = move();
+    if (!as_planned) return std::unexpected(as_planned.error());
+    if (!*as_planned) continue;
     if (parts.empty()) break;
     start(parts);
     draft();
@@ -169,10 +202,20 @@ Result<std::vector<engine::Event>> Runner::step() {
                 fmt::format("The model could not compute a batch (llama_decode gave {}).", status));
     } else {
       sample(parts, now_() - begun);
+      bound_grammars();
     }
     break;
   }
   return std::exchange(events_, {});
+}
+
+// Makes the memory what the plan wants. Whether it is.
+Result<bool> Runner::move() {
+  const auto moves = memory_.carry_out(planner_.take_changes());
+  if (!moves) return std::unexpected(moves.error());
+  bool as_planned = true;
+  for (const sched::KvMove& each : *moves) as_planned = planner_.on_moved(each) && as_planned;
+  return as_planned;
 }
 
 engine::Memory Runner::take_memory() {
@@ -180,6 +223,7 @@ engine::Memory Runner::take_memory() {
   const auto [asked, reused, evictions] = planner_.take_kv_counts();
   const ResidentMemory resident = resident_memory();
   const std::uint64_t taken = active + pinned + cached;
+  const std::uint64_t saved = planner_.saved_bytes();
   return {.cells_active = active,
           .cells_pinned = pinned,
           .cells_cached = cached,
@@ -187,8 +231,9 @@ engine::Memory Runner::take_memory() {
           .tokens_asked = asked,
           .tokens_reused = reused,
           .evictions = evictions,
+          .saved_bytes = saved,
           .resident_bytes = resident.all,
-          .own_bytes = model_.own_bytes(resident)};
+          .own_bytes = model_.own_bytes(resident, saved)};
 }
 
 int Runner::decode(const llama_batch& batch, std::span<const sched::Part> parts) {
@@ -249,7 +294,7 @@ void Runner::fill_batch(std::span<const sched::Part> parts) {
 
 void Runner::sample(std::span<const sched::Part> parts, Duration took) {
   planner_.on_computed(took);
-  const auto before = static_cast<std::ptrdiff_t>(events_.size());
+  const std::ptrdiff_t before = std::ssize(events_);
   struct Draw {
     sched::Part part;  // A copy: what ends or goes on changes the plan.
     std::int32_t row;
@@ -275,6 +320,7 @@ void Runner::sample(std::span<const sched::Part> parts, Duration took) {
     return;
   }
   step.parked = planner_.take_parked();
+  step.restored = planner_.take_restored();
   const auto [drafted, accepted] = planner_.take_drafts();
   step.drafted = drafted;
   step.accepted = accepted;
@@ -345,8 +391,12 @@ void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& me
 }
 
 void Runner::fail_job(sched::JobKey key, const std::string& message, ErrorCode code) {
-  events_.emplace_back(engine::JobFailed{
-      .job = {key.id}, .gen = key.gen, .problem = {.code = code, .message = message}});
+  fail_job(key, {.code = code, .message = message});
+}
+
+void Runner::fail_job(sched::JobKey key, Problem problem) {
+  events_.emplace_back(
+      engine::JobFailed{.job = {key.id}, .gen = key.gen, .problem = std::move(problem)});
   planner_.on_failed(key);
   jobs_.erase(key);
 }

@@ -29,21 +29,31 @@ struct Drafting {
   bool ngrams = true;            // From what repeats, beside what the model's draft model guesses.
 };
 
+struct RunnerLimits {
+  sched::PrefillLimits prefill = {};
+  Drafting drafting = {};
+  // As much memory as the grammars of all jobs may take; beyond it, the job whose grammar takes
+  // the most is refused.
+  std::uint64_t grammar_bytes_max = kGrammarMemoryMax;
+  std::uint64_t park_bytes_max = 0;  // Of what parked jobs save.
+};
+
 // Carries out what the planner plans, on a model. Belongs to one thread.
 class Runner {
  public:
   // By which the time of steps is taken.
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  explicit Runner(Model& model, sched::PrefillLimits prefill = {}, Fault fault = {},
-                  Drafting drafting = {}, Clock clock = std::chrono::steady_clock::now);
+  explicit Runner(Model& model, RunnerLimits limits = {}, Fault fault = {},
+                  Clock clock = std::chrono::steady_clock::now);
 
   void on_command(engine::Command command);
 
   // What it has in memory, and what became of it since the last call.
   engine::Memory take_memory();
 
-  bool idle() const { return planner_.idle() && events_.empty(); }
+  // Also what nobody wants any more is gone.
+  bool idle() const;
 
   // Computes one batch and samples. What happened since the last step comes back:
   // refusals, one Step with all tokens or Alive, failures. Fatal when llama.cpp cannot go
@@ -61,9 +71,11 @@ class Runner {
 
   void on(engine::Job job);
   void on(engine::Cancel cancel);
+  void bound_grammars();
   std::optional<Problem> refusal(const engine::Job& job) const;
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
+  Result<bool> move();
   void start(std::span<const sched::Part> parts);
   void draft();
   int decode(const llama_batch& batch, std::span<const sched::Part> parts);
@@ -77,6 +89,7 @@ class Runner {
   void fail_jobs(std::span<const sched::Part> parts, const std::string& message);
   void fail_job(sched::JobKey key, const std::string& message,
                 ErrorCode code = ErrorCode::engine_failed);
+  void fail_job(sched::JobKey key, Problem problem);
 
   Model& model_;
   ComputeTeam team_;
@@ -85,6 +98,7 @@ class Runner {
   std::map<sched::JobKey, Running> jobs_;
   std::vector<engine::Event> events_;
   Fault fault_;
+  const std::uint64_t grammar_bytes_max_;
   Clock now_;
   std::optional<text::PieceOrder> pieces_;  // Once there was a job with a grammar.
 

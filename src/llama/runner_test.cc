@@ -276,6 +276,35 @@ TEST_F(RunnerTest, ComputesOnlyWhatIsNewOfAConversation) {
   EXPECT_LT(LoneModel{}.regret(prompt, next.tokens), kEpsilon);
 }
 
+// Each answer within is as it were alone; the one that took most is told why it ends.
+TEST_F(RunnerTest, BoundsWhatGrammarsTake) {
+  load();
+  Job small = greedy_job(1, random_prompt(1, 9), 30);
+  small.sampling.grammar = "root ::= [a-z]+";
+  const auto alone = run_alone(small).tokens;
+  constexpr std::uint64_t kBytesMax = 100'000;
+  load();
+  runner_.emplace(*model_, RunnerLimits{.grammar_bytes_max = kBytesMax});
+  Job large = greedy_job(2, random_prompt(2, 9), 30);
+  large.sampling.grammar = "root ::= [a-z]{2000} | [a-y]{2000} | [a-x]{2000}";
+  start(large);
+  start(small);
+  run();
+  EXPECT_EQ(outcome(1).tokens, alone);
+  ASSERT_TRUE(outcome(2).problem);
+  EXPECT_EQ(outcome(2).problem->code, ErrorCode::overloaded);
+  EXPECT_EQ(outcome(2).problem->numbers.at(2).value, kBytesMax);
+  EXPECT_TRUE(runner_->idle());
+}
+
+TEST_F(RunnerTest, UsesAgainWhatIsLongEnough) {
+  for (const auto& [reuse_min, reused] : {std::pair{0U, 0U}, {60U, 0U}, {59U, 59U}}) {
+    load({.reuse_min = reuse_min});
+    run_alone(greedy_job(1, random_prompt(1, 60), 1));
+    EXPECT_EQ(run_alone(greedy_job(2, random_prompt(1, 60), 1)).reused, reused) << reuse_min;
+  }
+}
+
 TEST_F(RunnerTest, ComputesACommonPrefixOnce) {
   load();
   LoneModel lone;

@@ -66,6 +66,9 @@ class Sampler {
   // too much work. A constraint goes on behind the choice.
   Result<Choice> choose(std::span<float> logits, std::span<const TokenId> tokens);
 
+  // Of memory, about, that the constraint takes.
+  std::size_t constraint_bytes() const { return constraint_ ? constraint_->bytes() : 0; }
+
  private:
   void count(std::span<const TokenId> tokens);
   void adjust(std::span<float> logits, std::span<const TokenId> tokens);

@@ -32,9 +32,8 @@ class TestMachine {
     auto model = Model::load(options, log_, [](float) {});
     SEEDANCE_CHECK(model.has_value(), "the test model loads");
     model_ = *std::move(model);
-    runner_.emplace(*model_, sched::PrefillLimits{}, Fault{},
-                    Drafting{.tokens_max = draft_tokens_max, .ngrams = options.draft_model.empty()},
-                    std::move(clock));
+    const Drafting drafting{.tokens_max = draft_tokens_max, .ngrams = options.draft_model.empty()};
+    runner_.emplace(*model_, RunnerLimits{.drafting = drafting}, Fault{}, std::move(clock));
   }
 
   void start(const engine::Job& job) { runner_->on_command(job); }

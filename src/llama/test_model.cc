@@ -22,6 +22,10 @@ std::string test_adapter_path(std::uint32_t number) {
   return fmt::format("{}-{}.gguf", SEEDANCE_TEST_ADAPTERS, number);
 }
 
+std::string recurrent_model_path() {
+  return SEEDANCE_RECURRENT_MODEL;
+}
+
 std::vector<TokenId> random_prompt(std::uint64_t seed, std::size_t size) {
   Prng random{seed};
   std::vector<TokenId> prompt;

@@ -21,6 +21,9 @@ std::string test_draft_path();
 // LoRA adapters for it, numbered from 1.
 std::string test_adapter_path(std::uint32_t number);
 
+// Another one, whose memory cannot be cut.
+std::string recurrent_model_path();
+
 // How far below the best logit a chosen token's may be. Kernels round differently
 // for different shapes of a batch, by less than a hundredth here; the logits of
 // the model spread over tens.

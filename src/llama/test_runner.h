@@ -29,14 +29,14 @@ struct RunnerOutcome {
 
 class RunnerTest : public testing::Test {
  protected:
-  void load(WorkerOptions options = {}) {
-    options.model_path = test_model_path();
+  void load(WorkerOptions options = {}, RunnerLimits limits = {}) {
+    if (options.model_path.empty()) options.model_path = test_model_path();
     options.threads = 1;
     if (options.context_tokens == 0) options.context_tokens = 512;
     auto model = Model::load(options, log_, [](float) {});
     ASSERT_TRUE(model) << model.error().detail;
     model_ = *std::move(model);
-    runner_.emplace(*model_);
+    runner_.emplace(*model_, limits);
   }
 
   void start(const engine::Job& job) {
@@ -58,6 +58,7 @@ class RunnerTest : public testing::Test {
       } else if (const auto* made = std::get_if<engine::Step>(&event)) {
         for (const engine::StepToken& token : made->tokens) take(token);
         parked_ += made->parked;
+        restored_ += made->restored;
       }
     }
   }
@@ -91,6 +92,7 @@ class RunnerTest : public testing::Test {
   std::map<std::uint64_t, RunnerOutcome> outcomes_;
   int steps_ = 0;
   std::uint32_t parked_ = 0;
+  std::uint32_t restored_ = 0;
 };
 
 }  // namespace seedance::llama

@@ -65,7 +65,8 @@ std::string_view kind_name(enum llama_vocab_type type) {
 
 }  // namespace
 
-Result<std::unique_ptr<Vocabulary>> Vocabulary::load(const std::string& path, LogCapture& log) {
+Result<std::unique_ptr<Vocabulary>> Vocabulary::load(const std::string& path, LogCapture& log,
+                                                     const SchemaLimits& limits) {
   const auto file = inspect_model_file(path);
   if (!file) return fail(file.error().code, file.error().detail);
   llama_model_params parameters = llama_model_default_params();
@@ -73,6 +74,7 @@ Result<std::unique_ptr<Vocabulary>> Vocabulary::load(const std::string& path, Lo
   std::vector<const char*> paths;
   for (const std::string& each : file->paths) paths.push_back(each.c_str());
   std::unique_ptr<Vocabulary> result{new Vocabulary};
+  result->schema_limits_ = limits;
   result->model_ = llama_model_load_from_splits(paths.data(), paths.size(), parameters);
   if (result->model_ == nullptr) {
     return fail(Errc::invalid,
@@ -235,7 +237,7 @@ Result<void> serve(MessageSocket& socket, const Vocabulary& vocabulary) {
 
 }  // namespace
 
-int run_vocabulary(int fd, const std::string& model_path) {
+int run_vocabulary(int fd, const std::string& model_path, const SchemaLimits& limits) {
   follow_parent(fd);
   MessageSocket socket{fd};
   LogCapture log;
@@ -244,7 +246,7 @@ int run_vocabulary(int fd, const std::string& model_path) {
     return 2;
   };
   try {
-    const auto vocabulary = Vocabulary::load(model_path, log);
+    const auto vocabulary = Vocabulary::load(model_path, log, limits);
     if (!vocabulary) return refuse(vocabulary.error().detail);
     static_cast<void>(send(socket, (*vocabulary)->describe()));
     const auto served = serve(socket, **vocabulary);

@@ -12,6 +12,7 @@
 #include "base/error_code.h"
 #include "base/id.h"
 #include "base/result.h"
+#include "llama/answer_grammar.h"
 #include "text/codec.h"
 #include "text/tokenizer.h"
 
@@ -31,8 +32,9 @@ inline constexpr std::size_t kChatMessagesMax = 16U << 10;  // Of one chat.
 class Vocabulary {
  public:
   // Reads only the metadata, never the tensors, of a file (the first, when
-  // split). The error says what is wrong in one sentence.
-  static Result<std::unique_ptr<Vocabulary>> load(const std::string& path, LogCapture& log);
+  // split). The error says what is wrong in one sentence. `limits` are those of answers' schemas.
+  static Result<std::unique_ptr<Vocabulary>> load(const std::string& path, LogCapture& log,
+                                                  const SchemaLimits& limits = {});
   ~Vocabulary();
   Vocabulary(const Vocabulary&) = delete;
   Vocabulary& operator=(const Vocabulary&) = delete;
@@ -87,6 +89,7 @@ class Vocabulary {
   Outcome fitted(const text::PrepareRequest& request) const;
   bool lossless(const text::PieceTable& pieces) const;
 
+  SchemaLimits schema_limits_;
   llama_model* model_ = nullptr;
   const llama_vocab* vocabulary_ = nullptr;
   common_chat_templates* templates_ = nullptr;  // Null when the model has none that works.
@@ -102,6 +105,6 @@ class Vocabulary {
 //
 // Ends as run_worker() does: 0 when the parent closes the socket, 1 when it
 // sends what is no request; SIGINT is ignored.
-int run_vocabulary(int fd, const std::string& model_path);
+int run_vocabulary(int fd, const std::string& model_path, const SchemaLimits& limits = {});
 
 }  // namespace seedance::llama

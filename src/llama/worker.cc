@@ -57,11 +57,12 @@ engine::DeviceMemory memory_of(const DeviceUse& use) {
 }
 
 std::vector<engine::DeviceReport> report_of(const Model& model) {
-  std::vector<engine::DeviceReport> report;
-  for (std::size_t at = 0; at < model.taken().size(); ++at) {
-    report.push_back({.device = model.taken()[at].name,
-                      .predicted = memory_of(model.predicted().devices[at]),
-                      .taken = memory_of(model.taken()[at])});
+  const std::vector<DeviceUse>& taken = model.taken();
+  std::vector<engine::DeviceReport> report(taken.size());
+  for (std::size_t at = 0; at < taken.size(); ++at) {
+    report[at] = {.device = taken[at].name,
+                  .predicted = memory_of(model.predicted().devices.at(at)),
+                  .taken = memory_of(taken[at])};
   }
   return report;
 }
@@ -74,12 +75,15 @@ bool is_sign_of_life(const engine::Event& event) {
 // parent is gone or something is wrong that cannot be put right here.
 Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& options,
                    const Fault& fault) {
-  Runner runner{model,
-                {.step_target = std::chrono::milliseconds{options.step_target_ms},
-                 .step_max = std::chrono::milliseconds{options.step_max_ms},
-                 .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
-                fault,
-                {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams}};
+  Runner runner{
+      model,
+      {.prefill = {.step_target = std::chrono::milliseconds{options.step_target_ms},
+                   .step_max = std::chrono::milliseconds{options.step_max_ms},
+                   .pause_max = std::chrono::milliseconds{options.prefill_pause_ms}},
+       .drafting = {.tokens_max = options.draft_tokens_max, .ngrams = options.draft_ngrams},
+       .grammar_bytes_max = options.grammar_bytes_max,
+       .park_bytes_max = std::uint64_t{options.park_memory_mb} << 20U},
+      fault};
   auto said = std::chrono::steady_clock::now();
   auto memory_told = said;
   while (true) {

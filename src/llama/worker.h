@@ -9,6 +9,7 @@
 namespace seedance::llama {
 
 inline constexpr std::uint32_t kSequencesMax = 256;  // LLAMA_MAX_SEQ of llama.cpp.
+inline constexpr std::uint64_t kGrammarMemoryMax = std::uint64_t{256} << 20;
 
 struct WorkerOptions {
   std::string model_path;            // The first file of a split model.
@@ -23,13 +24,18 @@ struct WorkerOptions {
   // Otherwise all share memory for so many tokens: for large contexts and many
   // sequences in little memory. When it is full, the newest sequence waits.
   std::uint32_t shared_tokens = 0;
-  std::string kv_type = "f16";            // Of what is kept of each token: f16, q8_0 or q4_0.
+  std::string kv_type = "f16";  // Of what is kept of each token: f16, q8_0 or q4_0.
+  // Of a prompt's beginning that is used again: a shorter one is not worth a copy. 0 = never.
+  std::uint32_t reuse_min = 16;
   std::uint32_t step_target_ms = 80;      // PrefillLimits::step_target.
   std::uint32_t draft_tokens_max = 0;     // Tokens that one step guesses; 0 = none.
   bool draft_ngrams = true;               // They are guessed from what the sequences say again,
   std::string draft_model = {};           // by this model, or by what promises more; empty = none.
   std::uint32_t step_max_ms = 500;        // PrefillLimits::step_max.
   std::uint32_t prefill_pause_ms = 4000;  // PrefillLimits::pause_max.
+  // Megabytes that parked sequences may save in the machine's memory; 0 = they are computed again.
+  std::uint32_t park_memory_mb = 0;
+  std::uint64_t grammar_bytes_max = kGrammarMemoryMax;  // Of memory, of all jobs.
   // How often Alive is sent while steps have nothing to tell.
   std::chrono::milliseconds alive_every{200};
   // How often Memory is sent while there is work.

@@ -379,6 +379,22 @@ TEST(Worker, NamesTheAdapterThatCannotBeUsed) {
                              HasSubstr("blk.9.attn_q")));
 }
 
+// Each may take long, and the worker is not to be taken for stuck.
+TEST(Worker, ShowsThatItGoesOnWithEachAdapterThatItTries) {
+  const auto signs = [](std::vector<std::string> adapters) {
+    WorkerOptions options = options_for(test_model_path());
+    options.adapters = std::move(adapters);
+    TestWorker worker{options};
+    std::size_t count = 0;
+    auto event = worker.next();
+    for (; event && std::holds_alternative<engine::Loading>(*event); event = worker.next()) ++count;
+    EXPECT_TRUE(event && std::holds_alternative<engine::Ready>(*event));
+    return count;
+  };
+  const std::vector<std::string> two{test_adapter_path(1), test_adapter_path(2)};
+  EXPECT_EQ(signs(two), signs({}) + two.size() + 1);  // And when they are done.
+}
+
 TEST(Worker, LoadsItsAdaptersAndComputesWithThem) {
   WorkerOptions options = options_for(test_model_path());
   options.adapters = {test_adapter_path(1), test_adapter_path(2)};

@@ -42,11 +42,11 @@ void append_buckets(std::string& out, std::string_view name, const std::string& 
 
 }  // namespace
 
-void Histogram::observe(double seconds) {
+void Histogram::observe(double seconds, std::uint64_t times) {
   const auto bucket = std::ranges::lower_bound(kLatencyBounds, seconds) - kLatencyBounds.begin();
   auto& count = buckets_.at(static_cast<std::size_t>(bucket));
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  sum_.store(sum() + seconds, std::memory_order_relaxed);
+  count.store(count.load(std::memory_order_relaxed) + times, std::memory_order_relaxed);
+  sum_.store(sum() + (seconds * static_cast<double>(times)), std::memory_order_relaxed);
 }
 
 std::uint64_t Histogram::count() const {

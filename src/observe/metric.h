@@ -49,7 +49,7 @@ inline constexpr std::array<double, 20> kLatencyBounds{
 
 class Histogram {
  public:
-  void observe(double seconds);
+  void observe(double seconds, std::uint64_t times = 1);
 
   std::uint64_t count() const;
   double sum() const { return sum_.load(std::memory_order_relaxed); }

@@ -21,6 +21,9 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
       slots_({.count = limits.sequences_max,
               .reuse_min = limits.reuse_min,
               .dense = limits.gap_max > 0}),
+      park_({.bytes_max = limits.park_bytes_max,
+             .sequence = limits.sequence_bytes,
+             .first_place = limits.sequences_max}),
       budget_(limits.prefill),
       model_draft_(limits.sequences_max),
       jobs_(limits.sequences_max) {
@@ -28,18 +31,18 @@ BatchPlanner::BatchPlanner(PlannerLimits limits)
                  "while every sequence but one decodes in a batch, that one's prompt goes on");
 }
 
-void BatchPlanner::add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope,
-                       Priority priority, std::uint32_t adapter, std::uint32_t tokens_max) {
-  SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
-  waiting_.push_back({.job = job,
-                      .arrival = arrivals_++,
-                      .tokens = std::move(tokens),
-                      .scope = {.owner = scope, .adapter = adapter},
-                      .claim = {.priority = priority},
-                      .tokens_max = tokens_max});
+void BatchPlanner::add(NewJob job) {
+  SEEDANCE_CHECK(!job.tokens.empty(), "a sequence begins with a token");
+  waiting_.push_back({.job = job.key,
+                      .arrival = job.goes_on ? returns_++ : arrivals_++,
+                      .tokens = std::move(job.tokens),
+                      .scope = job.scope,
+                      .claim = {.priority = job.priority},
+                      .tokens_max = job.tokens_max});
 }
 
 bool BatchPlanner::cancel(JobKey job) {
+  forget_saved(job);
   if (const auto slot = slot_of(job)) {
     drop_draft(*slot);
     slots_.leave({*slot});
@@ -53,9 +56,9 @@ std::span<const Part> BatchPlanner::plan() {
   parts_.clear();
   for (auto& job : jobs_) {
     if (job) job->planned = job->placed = 0;
-    if (job) job->fresh = false;
   }
   by_model_ = false;
+  model_draft_.drop_work();  // Of a plan that was not carried out.
   choose_turn();
   admit(prompt_room());
   choose_turn();  // Who came in may go ahead.
@@ -190,14 +193,21 @@ void BatchPlanner::admit(std::uint32_t room) {
 
 // Whoever has a lower class computes the prefix when its turn comes, and that may be late.
 bool BatchPlanner::lets_pass(const Waiting& job) const {
-  if (job.passes == kPassesMax) return false;
+  if (job.passes == kPassesMax || park_.find(job.job)) return false;
   const auto computing = slots_.comes_soon(job.tokens, job.scope);
   return computing && jobs_[computing->value]->claim.priority <= job.claim.priority;
 }
 
-// What that takes of the batch's room.
+// What that takes of the batch's room, with what made room for it.
 std::uint32_t BatchPlanner::enter(Waiting& job) {
-  const std::uint32_t slot = slots_.enter(std::move(job.tokens), job.scope)->value;
+  auto saved = park_.find(job.job);
+  const double restore_ns = saved ? park_.restore_ns(saved->tokens) : 0;
+  if (saved && saved->tokens <= slots_.found(job.tokens, job.scope) + as_tokens(restore_ns)) {
+    forget_saved(job.job);
+    saved.reset();
+  }
+  if (saved) moving_ns_ += restore_ns;
+  const std::uint32_t slot = slots_.enter(std::move(job.tokens), job.scope, saved)->value;
   jobs_[slot] = {.job = job.job,
                  .arrival = job.arrival,
                  .scope = job.scope,
@@ -205,37 +215,7 @@ std::uint32_t BatchPlanner::enter(Waiting& job) {
                  .tokens_max = job.tokens_max,
                  .modelled = model_draft_.new_guess()};
   ++running_;
-  return 1 + (slots_.take_copied() / kCopiedPerComputed);
-}
-
-// The newest of the lowest class, but nobody who has just come.
-std::optional<std::uint32_t> BatchPlanner::first_to_leave() const {
-  std::optional<std::uint32_t> last;
-  const auto order = [this](std::uint32_t slot) {
-    return std::pair{jobs_[slot]->claim.hold(), jobs_[slot]->arrival};
-  };
-  for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
-    if (!jobs_[slot] || jobs_[slot]->fresh) continue;
-    if (!last || order(slot) > order(*last)) last = slot;
-  }
-  return last;
-}
-
-// It keeps its place in the order of arrival. What it had computed stays where it is, for
-// whoever can use it, unless that is in the way.
-BatchPlanner::Waiting BatchPlanner::take_out(std::uint32_t slot) {
-  const Running running = *std::exchange(jobs_[slot], std::nullopt);
-  --running_;
-  const auto known = slots_.tokens({slot});
-  Waiting job{.job = running.job,
-              .arrival = running.arrival,
-              .tokens = {known.begin(), known.end()},
-              .scope = running.scope,
-              .claim = running.claim,
-              .tokens_max = running.tokens_max};
-  ++job.claim.parks;
-  hold_ ? static_cast<void>(slots_.clear({slot})) : slots_.leave({slot});
-  return job;
+  return 1 + (slots_.take_copied() / kCopiedPerComputed) + as_tokens(std::exchange(moving_ns_, 0));
 }
 
 // Those of a higher class come first.
@@ -398,6 +378,9 @@ void BatchPlanner::fill(std::uint32_t slot) {
 }
 
 void BatchPlanner::on_computed(Duration took) {
+  for (auto& job : jobs_) {
+    if (job) job->fresh = false;
+  }
   std::uint32_t decoding = 0;
   std::uint32_t fillers = 0;  // Not of those who decode: PrefillBudget is not asked for them.
   std::uint32_t prompt_tokens = 0;
@@ -447,25 +430,11 @@ void BatchPlanner::on_end(JobKey job) {
 }
 
 void BatchPlanner::on_failed(JobKey job) {
+  forget_saved(job);
   const auto slot = slot_of(job);
   if (!slot) return;
   slots_.clear({*slot});
   leave(*slot);
-}
-
-bool BatchPlanner::on_no_room() {
-  for (auto& job : jobs_) {
-    if (job && std::exchange(job->drafted, 0) > 0) known_only_ = true;
-  }
-  if (known_only_) return true;
-  if (slots_.evict()) return true;
-  if (running_ < 2) return false;
-  hold_ = true;
-  for (auto& job : jobs_) {
-    if (job) job->fresh = false;
-  }
-  waiting_.push_back(take_out(*first_to_leave()));
-  return true;
 }
 
 void BatchPlanner::leave(std::uint32_t slot) {

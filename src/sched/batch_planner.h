@@ -1,7 +1,6 @@
 // Which sequence contributes what to the next batch of a model.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -14,21 +13,15 @@
 #include "base/priority.h"
 #include "sched/draft_budget.h"
 #include "sched/guess.h"
+#include "sched/job_key.h"
 #include "sched/kv_slots.h"
 #include "sched/model_draft.h"
 #include "sched/ngram_draft.h"
+#include "sched/park_memory.h"
 #include "sched/prefill_budget.h"
 #include "sched/turns.h"
 
 namespace seedance::sched {
-
-// A job as its owner names it. Another generation is another job.
-struct JobKey {
-  std::uint64_t id = 0;
-  Generation gen = {};
-
-  friend constexpr auto operator<=>(const JobKey&, const JobKey&) = default;
-};
 
 struct PlannerLimits {
   std::uint32_t sequences_max = 64;
@@ -43,6 +36,20 @@ struct PlannerLimits {
   bool draft_ngrams = true;  // They are guessed from what repeats,
   bool draft_model = false;  // by a model, or by what promises more.
   PrefillLimits prefill = {};
+  // What parked jobs may keep in the host's memory, and what a sequence takes there.
+  std::uint64_t park_bytes_max = 0;
+  SequenceBytes sequence_bytes = {};
+};
+
+// What a job is to the planner.
+struct NewJob {
+  JobKey key;
+  std::vector<TokenId> tokens;  // Known; at least 1.
+  Priority priority = Priority::interactive;
+  Scope scope = {};  // Within which prefixes are shared.
+  // It ends when so many are known at the latest.
+  std::uint32_t tokens_max = std::numeric_limits<std::uint32_t>::max();
+  bool goes_on = false;  // Its owner has tokens of it: it had a slot before.
 };
 
 // Consecutive tokens of one sequence.
@@ -67,18 +74,19 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 // Composes batches: first the next token of every sequence that decodes, then
 // chunks of prompts until the batch is full or would take too long for those who
 // decode (PrefillBudget). These pause for a while where a long prompt of no lower class
-// wants more than that. Jobs wait for one of the slots in order of class, then of
-// arrival, and get the lowest that is free. What is
+// wants more than that. Jobs wait for one of the slots in order of class, then those
+// that go on before new ones, then of arrival, and get the lowest that is free. What is
 // known of their tokens' prefix is not computed again; a job whose prefix another
 // one of no lower class is about to compute lets others pass until that is done, for
 // a while.
 //
 // A job that finds all slots taken takes that of the newest job of the lowest class, if
 // that class is lower than its own: who is parked so waits again, and goes on later behind
-// all tokens that it has. Prompts of a higher class get the room of a step first. Nobody
-// starves: a job is parked kParksMax times at most, and kOvertakenMax steps in which later
-// ones got a slot, or room, before it make it a realtime job in its turn (not in its right
-// to take a slot). So whoever waits comes first in the end, and whoever runs stays.
+// all tokens that it has. What it had computed is saved meanwhile where that takes less time than
+// computing it again (ParkMemory), and has no part in sharing. Prompts of a higher class get the
+// room of a step first. Nobody starves: a job is parked kParksMax times at most, and kOvertakenMax
+// steps in which later ones got a slot, or room, before it make it a realtime job in its turn (not
+// in its right to take a slot). So whoever waits comes first in the end, and whoever runs stays.
 //
 // All parts of a batch are of one adapter (Turns). Those of others keep their slots, and nothing
 // is computed there.
@@ -95,19 +103,16 @@ inline constexpr std::uint32_t kOvertakenMax = 64;
 // that is worth it (DraftBudget). A draft model knows no adapters: with one, it guesses nothing.
 //
 // Protocol: add() and cancel() at any time between steps; plan(), then the owner
-// carries out take_changes(), and draft_work() where there is any, computes, and calls either
-// on_computed() and for each part that is `last` on_token(), again while that is true, or on_end(),
-// or on_no_room() or on_failed(). A value; belongs to one thread.
+// carries out take_changes() and calls on_moved() for each that is from or to the host's memory;
+// where one of these was false it plans again. Then it does draft_work(), where there is any,
+// computes, and calls either on_computed() and for each part that is `last` on_token(), again while
+// that is true, or on_end(), or on_no_room() or on_failed(). A value; belongs to one thread.
 class BatchPlanner {
  public:
   explicit BatchPlanner(PlannerLimits limits);
 
-  // `tokens` are known, at least 1. The job waits behind all others of its class. Prefixes are
-  // shared within a scope and an adapter; 0 = none. It ends when so many are known as
-  // `tokens_max` at the latest.
-  void add(JobKey job, std::vector<TokenId> tokens, std::uint64_t scope = 0,
-           Priority priority = Priority::interactive, std::uint32_t adapter = 0,
-           std::uint32_t tokens_max = std::numeric_limits<std::uint32_t>::max());
+  // It waits behind all others of its class, or of those that go on.
+  void add(NewJob job);
 
   // Whether it was there, in whatever state.
   bool cancel(JobKey job);
@@ -116,6 +121,8 @@ class BatchPlanner {
   std::span<const Part> plan();
   std::uint32_t adapter() const { return turn_.adapter; }  // That computes it.
 
+  // Whether the batch can be computed as far as this goes.
+  bool on_moved(const KvMove& move);
   // What a draft model is to do before the batch, and then: its guesses for each of that, or that
   // it could not, and lost what it held.
   std::span<const DraftWork> draft_work() const { return model_draft_.work(); }
@@ -136,9 +143,12 @@ class BatchPlanner {
 
   // What is to be done to the memory, in this order, since the last call.
   std::vector<KvChange> take_changes() { return slots_.take_changes(); }
+  bool has_changes() const { return slots_.has_changes(); }
 
-  // How many jobs were parked since the last call.
+  // How many jobs were parked since the last call, and how many went on with what was saved.
   std::uint32_t take_parked() { return std::exchange(parked_, 0); }
+  std::uint32_t take_restored() { return std::exchange(restored_, 0); }
+  std::uint64_t saved_bytes() const { return park_.bytes(); }
 
   struct Drafts {
     std::uint32_t tokens = 0;    // Guessed ones that were computed.
@@ -186,7 +196,7 @@ class BatchPlanner {
     std::uint32_t planned = 0;  // Of what is pending, meant for this batch.
     std::uint32_t placed = 0;   // Of these, in parts_.
     Claim claim = {};
-    bool fresh = true;  // It came in with this batch.
+    bool fresh = true;  // It has just come in.
     std::uint32_t tokens_max = 0;
     std::uint32_t drafted = 0;  // Rows behind its last known token, in this batch.
     NgramDraft repeats = {};
@@ -208,6 +218,9 @@ class BatchPlanner {
   std::uint32_t enter(Waiting& job);
   std::optional<std::uint32_t> first_to_leave() const;
   Waiting take_out(std::uint32_t slot);
+  void save(std::uint32_t slot);
+  void forget_saved(JobKey job);
+  std::uint32_t as_tokens(double ns) const;
   void deal(std::uint32_t room);
   std::uint32_t deal(std::vector<std::uint32_t>& prompts, std::uint32_t room);
   std::uint32_t draft();
@@ -220,10 +233,14 @@ class BatchPlanner {
   void place(std::uint32_t slot, std::uint32_t count);
   void fill(std::uint32_t slot);
   void leave(std::uint32_t slot);
+  Waiting vacate(std::uint32_t slot);
+  bool on_not_restored(const KvChange& change);
+  bool in_host(Slot slot) const { return slot.value >= limits_.sequences_max; }
   std::optional<std::uint32_t> slot_of(JobKey job) const;
 
   PlannerLimits limits_;
   KvSlots slots_;
+  ParkMemory park_;
   PrefillBudget budget_;
   Turns turns_;
   Turns::Turn turn_;  // Of the batch.
@@ -233,9 +250,12 @@ class BatchPlanner {
   std::vector<std::optional<Running>> jobs_;  // By slot.
   std::size_t running_ = 0;
   std::deque<Waiting> waiting_;
-  std::uint64_t arrivals_ = 0;
-  bool hold_ = false;  // Room was short: a slot that is free is none until somebody has ended.
+  std::uint64_t arrivals_ = std::uint64_t{1} << 63U;  // Behind those that go on.
+  std::uint64_t returns_ = 0;
+  bool hold_ = false;     // Room was short: a slot that is free is none until somebody has ended.
+  double moving_ns_ = 0;  // For what is saved and restored, since somebody came in.
   std::uint32_t parked_ = 0;
+  std::uint32_t restored_ = 0;
   Drafts drafts_;
   bool known_only_ = false;  // The next batch: room was short for guesses.
   bool paused_ = false;      // The batch has prompts only, and others wait for them.

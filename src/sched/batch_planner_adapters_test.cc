@@ -2,11 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <vector>
 
-#include "base/random.h"
 #include "sched/harness.h"
 
 namespace seedance::sched {
@@ -19,7 +16,10 @@ constexpr PlannerLimits kFour{.sequences_max = 4, .batch_tokens_max = 16, .gap_m
 
 void add(BatchPlanner& planner, std::uint64_t id, std::uint32_t tokens, std::uint32_t adapter,
          Priority priority = interactive) {
-  planner.add(job(id), tokens_of(job(id), tokens), 0, priority, adapter);
+  planner.add({.key = job(id),
+               .tokens = tokens_of(job(id), tokens),
+               .priority = priority,
+               .scope = {.adapter = adapter}});
 }
 
 using Jobs = std::set<std::uint64_t>;
@@ -67,7 +67,8 @@ TEST(BatchPlannerAdapters, AreBridgedOverNobodyElsesSlot) {
 TEST(BatchPlannerAdapters, ShareNoPrefix) {
   BatchPlanner planner{{.sequences_max = 4, .batch_tokens_max = 64, .gap_max = 2, .reuse_min = 4}};
   for (const std::uint32_t adapter : {0U, 1U}) {
-    planner.add(job(adapter), tokens_of(job(9), 20), 0, interactive, adapter);
+    planner.add(
+        {.key = job(adapter), .tokens = tokens_of(job(9), 20), .scope = {.adapter = adapter}});
   }
   step(planner);
   step(planner);
@@ -75,7 +76,7 @@ TEST(BatchPlannerAdapters, ShareNoPrefix) {
   EXPECT_EQ(planner.reused({1}), 0);
   planner.on_end(job(0));
   planner.on_end(job(1));
-  planner.add(job(2), tokens_of(job(9), 20), 0, interactive, 1);
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 20), .scope = {.adapter = 1}});
   const Parts parts = step(planner);
   EXPECT_EQ(planner.reused(parts.front().slot), 19);
 }
@@ -116,102 +117,24 @@ TEST(BatchPlannerAdapters, PromptsOfAllHoldUpThoseWhoDecodeNoLonger) {
   EXPECT_LE(both, 40);  // Milliseconds between two tokens.
 }
 
-// Jobs of several adapters come and go, many with the same tokens.
-class RandomLoad {
- public:
-  explicit RandomLoad(std::uint64_t seed) : random_(seed), planner_(limits_) {}
-
-  void run() {
-    for (int round = 0; round < 300 || !planner_.idle(); ++round) {
-      ASSERT_LT(round, 20'000) << "no progress";
-      if (round < 300 && random_.below(3) == 0) add_one();
-      step();
-      if (testing::Test::HasFatalFailure()) return;
-    }
-    EXPECT_TRUE(jobs_.empty());
-  }
-
-  std::uint64_t reused() const { return reused_; }
-
- private:
-  struct Known {
-    std::uint32_t adapter = 0;
-    std::uint32_t left = 0;
-    std::optional<Slot> slot = {};
-    std::uint32_t waits = 0;  // Steps, since it decodes.
-  };
-
-  void add_one() {
-    const JobKey key = job(next_id_++);
-    const auto adapter = static_cast<std::uint32_t>(random_.below(kAdapters));
-    jobs_[key.id] = {.adapter = adapter, .left = 1 + static_cast<std::uint32_t>(random_.below(9))};
-    planner_.add(
-        key, tokens_of(job(random_.below(3)), 1 + static_cast<std::uint32_t>(random_.below(40))), 0,
-        interactive, adapter);
-  }
-
-  void step() {
-    const Parts parts = plan(planner_);
-    memory_.change(planner_.take_changes());
-    for (auto& [id, known] : jobs_) ++known.waits;
-    for (const Part& each : parts) compute(each);
-    planner_.on_computed({});
-    for (const Part& each : parts) {
-      if (each.last) take(each);
-    }
-    for (const auto& [id, known] : jobs_) {
-      const bool decodes = known.slot && planner_.tokens(*known.slot).back() == TokenId{-1};
-      if (decodes) ASSERT_LE(known.waits, kAdapters - 1) << id;
-    }
-  }
-
-  // Each token of the memory is marked with the adapter that computed it.
-  void compute(const Part& part) {
-    if (part.filler) {
-      for (const auto& [id, known] : jobs_) ASSERT_NE(known.slot, part.slot) << "it is in use";
-      return memory_.compute(part, {});
-    }
-    Known& known = jobs_.at(part.job.id);
-    ASSERT_EQ(known.adapter, planner_.adapter());
-    known.slot = part.slot;
-    std::vector<TokenId> marked;
-    for (const TokenId token : planner_.tokens(part.slot)) {
-      marked.push_back({token.value * kAdapters + static_cast<std::int32_t>(known.adapter)});
-    }
-    memory_.compute(part, marked);
-  }
-
-  void take(const Part& part) {
-    Known& known = jobs_.at(part.job.id);
-    known.waits = 0;
-    reused_ += planner_.reused(part.slot);
-    planner_.on_token(part.slot, {-1});
-    if (--known.left > 0) return;
-    planner_.on_end(part.job);
-    jobs_.erase(part.job.id);
-  }
-
-  static constexpr std::int32_t kAdapters = 4;
-
-  Prng random_;
-  const PlannerLimits limits_{.sequences_max = 6,
-                              .batch_tokens_max = static_cast<std::uint32_t>(7 + random_.below(30)),
-                              .gap_max = static_cast<std::uint32_t>(random_.below(4)),
-                              .reuse_min = static_cast<std::uint32_t>(random_.below(3) * 4)};
-  BatchPlanner planner_;
-  Memory memory_{limits_.sequences_max};
-  std::map<std::uint64_t, Known> jobs_;  // That have not ended.
-  std::uint64_t next_id_ = 0;
-  std::uint64_t reused_ = 0;
-};
-
+// Jobs of several adapters come and go, many with the same tokens. Who decodes has a token each
+// time that all adapters had their turn.
 TEST(BatchPlannerAdapters, NeverMixAndAllGoOnUnderRandomLoad) {
   std::uint64_t reused = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     RandomLoad load{seed};
-    load.run();
-    if (HasFatalFailure()) return;
+    for (int round = 0; round < 300 || !load.planner().idle(); ++round) {
+      ASSERT_LT(round, 20'000) << "no progress";
+      const auto adapter = static_cast<std::uint32_t>(load.random().below(RandomLoad::kAdapters));
+      if (round < 300 && load.random().below(3) == 0) load.add(interactive, adapter);
+      load.step();
+      if (HasFatalFailure()) return;
+      for (const auto& [id, known] : load.jobs()) {
+        ASSERT_LE(known.waits, RandomLoad::kAdapters - 1) << id;
+      }
+    }
+    EXPECT_TRUE(load.jobs().empty());
     reused += load.reused();
   }
   EXPECT_GT(reused, 0);

@@ -51,7 +51,7 @@ std::uint32_t say(BatchPlanner& planner) {
 
 TEST(BatchPlannerDraft, ComputesAheadWhatRepeats) {
   BatchPlanner planner{kLimits};
-  planner.add(job(1), said_up_to(20));
+  planner.add({.key = job(1), .tokens = said_up_to(20)});
   std::uint32_t most = 0;
   for (int i = 0; i < 30; ++i) most = std::max(most, say(planner));
   EXPECT_EQ(most, 8);  // Seven guesses and one behind them.
@@ -65,7 +65,7 @@ TEST(BatchPlannerDraft, ComputesAheadWhatRepeats) {
 
 TEST(BatchPlannerDraft, IsOffByDefault) {
   BatchPlanner planner{{.sequences_max = 4, .batch_tokens_max = 64, .gap_max = 2}};
-  planner.add(job(1), said_up_to(20));
+  planner.add({.key = job(1), .tokens = said_up_to(20)});
   for (int i = 0; i < 30; ++i) EXPECT_EQ(say(planner), 1);
 }
 
@@ -81,7 +81,7 @@ Parts first_with_guesses(BatchPlanner& planner) {
 
 TEST(BatchPlannerDraft, CutsOffWhatWasWrong) {
   BatchPlanner planner{kLimits};
-  planner.add(job(1), said_up_to(20));
+  planner.add({.key = job(1), .tokens = said_up_to(20)});
   const Parts parts = first_with_guesses(planner);
   ASSERT_EQ(parts.size(), 1);
   ASSERT_GT(parts[0].drafted, 1);
@@ -97,14 +97,14 @@ TEST(BatchPlannerDraft, CutsOffWhatWasWrong) {
 
 TEST(BatchPlannerDraft, AnEndWithinAGuessLeavesOnlyWhatIsRight) {
   BatchPlanner planner{kLimits};
-  planner.add(job(1), said_up_to(20));
+  planner.add({.key = job(1), .tokens = said_up_to(20)});
   ASSERT_GT(first_with_guesses(planner).front().drafted, 1);
   const auto known = static_cast<std::uint32_t>(planner.tokens({0}).size());
   planner.on_computed(microseconds{1100});
   EXPECT_TRUE(planner.on_token({0}, said(known)));
   planner.on_end(job(1));
   EXPECT_EQ(planner.take_changes(), (Changes{{{0}, {0}, known + 1}}));
-  planner.add(job(2), said_up_to(known + 9));
+  planner.add({.key = job(2), .tokens = said_up_to(known + 9)});
   plan(planner);
   EXPECT_EQ(planner.reused({0}), known + 1);
 }
@@ -112,7 +112,7 @@ TEST(BatchPlannerDraft, AnEndWithinAGuessLeavesOnlyWhatIsRight) {
 TEST(BatchPlannerDraft, GuessesNoFurtherThanAJobMayGo) {
   for (std::uint32_t room = 1; room < 20; ++room) {
     BatchPlanner planner{kLimits};
-    planner.add(job(1), said_up_to(60), 0, Priority::interactive, 0, 80 + room);
+    planner.add({.key = job(1), .tokens = said_up_to(60), .tokens_max = 80 + room});
     while (planner.tokens({0}).size() < 80 + room) {
       const Parts parts = plan(planner);
       EXPECT_LE(parts.front().begin + parts.front().count + parts.front().drafted, 80 + room);
@@ -124,7 +124,8 @@ TEST(BatchPlannerDraft, GuessesNoFurtherThanAJobMayGo) {
 // All have as many rows, so that one pass computes them.
 TEST(BatchPlannerDraft, GivesAllAsManyRows) {
   BatchPlanner planner{kLimits};
-  for (const std::uint64_t id : {1U, 2U, 3U}) planner.add(job(id), said_up_to(20));
+  for (const std::uint64_t id : {1U, 2U, 3U})
+    planner.add({.key = job(id), .tokens = said_up_to(20)});
   std::set<std::uint32_t> drafted;
   for (int i = 0; i < 40; ++i) {
     const Parts parts = plan(planner);
@@ -137,9 +138,10 @@ TEST(BatchPlannerDraft, GivesAllAsManyRows) {
 
 TEST(BatchPlannerDraft, GuessesNothingBesideAPromptOrAGap) {
   BatchPlanner planner{kLimits};
-  for (const std::uint64_t id : {1U, 2U, 3U}) planner.add(job(id), said_up_to(20));
+  for (const std::uint64_t id : {1U, 2U, 3U})
+    planner.add({.key = job(id), .tokens = said_up_to(20)});
   for (int i = 0; i < 30; ++i) say(planner);
-  planner.add(job(4), tokens_of(job(4), 90));
+  planner.add({.key = job(4), .tokens = tokens_of(job(4), 90)});
   for (Parts parts = plan(planner); parts.size() > 3; parts = plan(planner)) {
     for (const Part& each : parts) EXPECT_EQ(each.drafted, 0);
     say(planner, parts);
@@ -153,7 +155,8 @@ TEST(BatchPlannerDraft, GuessesNothingBesideAPromptOrAGap) {
 TEST(BatchPlannerDraft, GuessesNothingWhereManyDecode) {
   BatchPlanner planner{
       {.sequences_max = 4, .batch_tokens_max = 64, .gap_max = 2, .draft_tokens_max = 3}};
-  for (const std::uint64_t id : {1U, 2U, 3U, 4U}) planner.add(job(id), said_up_to(16));
+  for (const std::uint64_t id : {1U, 2U, 3U, 4U})
+    planner.add({.key = job(id), .tokens = said_up_to(16)});
   for (int i = 0; i < 30; ++i) EXPECT_EQ(say(planner), 4);
 }
 
@@ -161,7 +164,7 @@ TEST(BatchPlannerDraft, GivesUpGuessesBeforeAJobWhereRoomIsShort) {
   PlannerLimits shared = kLimits;
   shared.gap_max = 0;
   BatchPlanner planner{shared};
-  planner.add(job(1), said_up_to(20));
+  planner.add({.key = job(1), .tokens = said_up_to(20)});
   ASSERT_GT(first_with_guesses(planner).front().drafted, 0);
   ASSERT_TRUE(planner.on_no_room());
   EXPECT_TRUE(planner.take_changes().empty());
@@ -172,9 +175,9 @@ TEST(BatchPlannerDraft, GivesUpGuessesBeforeAJobWhereRoomIsShort) {
 // What a prompt may take is learned from steps without guesses: it must not wait for them.
 TEST(BatchPlannerDraft, HoldsUpNoPrompt) {
   BatchPlanner planner{kLimits};
-  planner.add(job(1), said_up_to(20));
+  planner.add({.key = job(1), .tokens = said_up_to(20)});
   for (std::uint64_t id = 2; id < 200; ++id) {
-    planner.add(job(id), tokens_of(job(id), 30));
+    planner.add({.key = job(id), .tokens = tokens_of(job(id), 30)});
     int steps = 0;
     for (bool begun = false; !begun; ++steps) {
       ASSERT_LT(steps, 4) << id;
@@ -194,11 +197,11 @@ TEST(BatchPlannerDraft, GivesPromptsTheirRoomWhateverGuessesTake) {
     PlannerLimits limits = kLimits;
     limits.prefill = {.step_target = microseconds{5000}, .pause_max = {}, .tokens_min = 1};
     BatchPlanner planner{limits};
-    planner.add(job(1), said_up_to(20));
+    planner.add({.key = job(1), .tokens = said_up_to(20)});
     EXPECT_GT(first_with_guesses(planner).front().drafted, 1);
     planner.on_computed(took);
     planner.on_token({0}, {99});
-    planner.add(job(2), tokens_of(job(2), 60));
+    planner.add({.key = job(2), .tokens = tokens_of(job(2), 60)});
     return plan(planner).back().count;
   };
   EXPECT_EQ(room(microseconds{1100}), room(microseconds{90'000}));
@@ -232,7 +235,7 @@ class DraftLoad {
     auto tokens = said_up_to(1 + random_.below(30));
     if (random_.below(3) == 0) tokens.push_back({static_cast<std::int32_t>(random_.below(9))});
     const auto most = static_cast<std::uint32_t>(tokens.size() + 1 + random_.below(60));
-    planner_.add(job(next_id_), std::move(tokens), 0, Priority::interactive, 0, most);
+    planner_.add({.key = job(next_id_), .tokens = std::move(tokens), .tokens_max = most});
     most_[next_id_++] = most;
   }
 

@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "base/random.h"
 #include "sched/harness.h"
 
 namespace seedance::sched {
@@ -21,7 +20,7 @@ constexpr PlannerLimits kTwo{.sequences_max = 2, .batch_tokens_max = 16};
 constexpr PlannerLimits kFour{.sequences_max = 4, .batch_tokens_max = 16};
 
 void add(BatchPlanner& planner, std::uint64_t id, std::uint32_t tokens, Priority priority) {
-  planner.add(job(id), tokens_of(job(id), tokens), 0, priority);
+  planner.add({.key = job(id), .tokens = tokens_of(job(id), tokens), .priority = priority});
 }
 
 std::set<std::uint64_t> jobs_in(const Parts& parts) {
@@ -144,11 +143,11 @@ TEST(BatchPlannerPriority, TakesASlotAlsoWhereRoomIsShort) {
 
 TEST(BatchPlannerPriority, WaitsForNoPrefixThatALowerClassComputes) {
   BatchPlanner planner{{.sequences_max = 4, .batch_tokens_max = 16, .reuse_min = 4}};
-  planner.add(job(1), tokens_of(job(9), 28), 0, batch);
-  planner.add(job(2), tokens_of(job(9), 27), 0, batch);
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 28), .priority = batch});
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 27), .priority = batch});
   step(planner);
   EXPECT_EQ(planner.waiting(), 1);
-  planner.add(job(3), tokens_of(job(9), 27), 0, realtime);
+  planner.add({.key = job(3), .tokens = tokens_of(job(9), 27), .priority = realtime});
   step(planner);
   EXPECT_EQ(planner.waiting(), 1);
   EXPECT_EQ(planner.running(), 2);
@@ -275,94 +274,55 @@ TEST(BatchPlannerPriority, ARealtimeJobWaitsForNobodyToEnd) {
   }
 }
 
-// Jobs of all classes, and nearly always more urgent ones than there are slots.
-class RandomLoad {
- public:
-  explicit RandomLoad(std::uint64_t seed) : random_(seed), planner_(limits_) {
-    for (int i = 0; i < 8; ++i) add_one(batch);
-    for (int i = 0; i < 4; ++i) add_one(interactive);
-    patient_ = next_id_;
-  }
-
-  // Until those have ended that came first; the more urgent ones never stop.
-  void run() {
-    for (int round = 0; !patient_ended(); ++round) {
-      ASSERT_LT(round, 20'000) << "somebody starves";
-      if (planner_.waiting() < 12) add_one(random_.below(3) == 0 ? interactive : realtime);
-      step();
-      if (testing::Test::HasFatalFailure()) return;
-    }
-    EXPECT_LE(parked_, kParksMax * next_id_);
-  }
-
-  std::uint64_t parked() const { return parked_; }
-
- private:
-  struct Known {
-    std::vector<TokenId> tokens;
-    std::uint32_t left = 0;
-  };
-
-  void add_one(Priority priority) {
-    const JobKey key = job(next_id_++);
-    auto tokens = tokens_of(job(random_.below(3)), static_cast<std::uint32_t>(random_.below(40)));
-    tokens.push_back({static_cast<std::int32_t>(1'000'000 + key.id)});
-    jobs_[key.id] = {.tokens = tokens, .left = 1 + static_cast<std::uint32_t>(random_.below(12))};
-    planner_.add(key, std::move(tokens), 0, priority);
-  }
-
-  bool patient_ended() const { return jobs_.empty() || jobs_.begin()->first >= patient_; }
-
-  void step() {
-    const Parts parts = plan(planner_);
-    memory_.change(planner_.take_changes());
-    if (random_.below(20) == 0 && !planner_.idle()) {
-      planner_.on_no_room();
-      return;
-    }
-    for (const Part& each : parts) memory_.compute(each, planner_.tokens(each.slot));
-    planner_.on_computed({});
-    for (const Part& each : parts) {
-      if (each.last) take(each);
-    }
-    parked_ += planner_.take_parked();
-  }
-
-  // Each token is chosen behind exactly those that were chosen before.
-  void take(const Part& part) {
-    Known& known = jobs_.at(part.job.id);
-    EXPECT_TRUE(std::ranges::equal(planner_.tokens(part.slot), known.tokens)) << part.job.id;
-    const TokenId token{-static_cast<std::int32_t>(known.tokens.size())};
-    known.tokens.push_back(token);
-    planner_.on_token(part.slot, token);
-    if (--known.left > 0) return;
-    planner_.on_end(part.job);
-    jobs_.erase(part.job.id);
-  }
-
-  Prng random_;
-  const PlannerLimits limits_{.sequences_max = static_cast<std::uint32_t>(1 + random_.below(5)),
-                              .batch_tokens_max = static_cast<std::uint32_t>(6 + random_.below(30)),
-                              .gap_max = static_cast<std::uint32_t>(random_.below(4)),
-                              .reuse_min = static_cast<std::uint32_t>(random_.below(3) * 4)};
-  BatchPlanner planner_;
-  Memory memory_{limits_.sequences_max};
-  std::map<std::uint64_t, Known> jobs_;  // That have not ended.
-  std::uint64_t next_id_ = 0;
-  std::uint64_t patient_ = 0;
-  std::uint64_t parked_ = 0;
-};
-
+// There are nearly always more urgent jobs than slots, and they never stop: yet those end that
+// came first.
 TEST(BatchPlannerPriority, NothingStarvesUnderRandomLoad) {
   std::uint64_t parked = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    RandomLoad load{seed};
-    load.run();
-    if (HasFatalFailure()) return;
+    RandomLoad load{seed, {.no_room = 20}};
+    for (int i = 0; i < 8; ++i) load.add(batch);
+    for (int i = 0; i < 4; ++i) load.add(interactive);
+    const std::uint64_t patient = load.added();
+    for (int round = 0; load.jobs().begin()->first < patient; ++round) {
+      ASSERT_LT(round, 20'000) << "somebody starves";
+      if (load.planner().waiting() < 12) {
+        load.add(load.random().below(3) == 0 ? interactive : realtime);
+      }
+      load.step();
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_LE(load.parked(), kParksMax * load.added());
     parked += load.parked();
   }
   EXPECT_GT(parked, 0);
+}
+
+TEST(BatchPlannerPriority, WhoGoesOnComesBeforeItsClass) {
+  BatchPlanner planner{{.sequences_max = 1, .batch_tokens_max = 16}};
+  const std::vector<Priority> classes{interactive, interactive, realtime, interactive, interactive};
+  for (std::uint64_t id = 0; id < classes.size(); ++id) {
+    planner.add({.key = job(id),
+                 .tokens = tokens_of(job(id), 2),
+                 .priority = classes[id],
+                 .goes_on = id > 2});
+  }
+  std::vector<std::uint64_t> order;
+  while (!planner.idle()) {
+    order.push_back(step(planner).front().job.id);
+    planner.on_end(job(order.back()));
+  }
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{2, 3, 4, 0, 1}));
+}
+
+TEST(BatchPlannerPriority, WhoGoesOnIsNotTheNewest) {
+  BatchPlanner planner{kTwo};
+  add(planner, 0, 2, batch);
+  step(planner);
+  planner.add({.key = job(1), .tokens = tokens_of(job(1), 2), .priority = batch, .goes_on = true});
+  step(planner);
+  add(planner, 2, 2, realtime);
+  EXPECT_EQ(jobs_in(step(planner)), (Jobs{1, 2}));
 }
 
 }  // namespace

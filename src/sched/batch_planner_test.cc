@@ -32,7 +32,7 @@ Part filler(std::uint32_t slot, std::uint32_t begin = 0) {
 }
 
 void add(BatchPlanner& planner, JobKey key, std::uint32_t tokens) {
-  planner.add(key, tokens_of(key, tokens));
+  planner.add({.key = key, .tokens = tokens_of(key, tokens)});
 }
 
 // Jobs 0 to count - 1 in the slots of the same numbers, all decoding.
@@ -209,7 +209,6 @@ TEST(BatchPlanner, OnePassDecodesWhenEverySecondJobHasEnded) {
   EXPECT_EQ(runs(step(planner)), 1);
 }
 
-// The next request of a conversation needs only its own words computed.
 // Three decode, and with the filler between them the step has as many rows as four: what is
 // measured then must count for three, or prompts wait for it until somebody ends.
 TEST(BatchPlanner, GivesAFreeSlotAwayAlsoWhereItIsBridged) {
@@ -230,15 +229,16 @@ TEST(BatchPlanner, GivesAFreeSlotAwayAlsoWhereItIsBridged) {
   EXPECT_GT(std::ranges::count(compute(), job(4), &Part::job), 0);
 }
 
+// The next request of a conversation needs only its own words computed.
 TEST(BatchPlanner, DoesNotComputeAPrefixAgain) {
   BatchPlanner planner{kReusing};
-  planner.add(job(1), tokens_of(job(9), 6));
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 6)});
   step(planner);
   step(planner);
   planner.on_end(job(1));
   std::vector<TokenId> longer = tokens_of(job(9), 6);
   longer.insert(longer.end(), {{-1}, {7}, {8}});
-  planner.add(job(2), longer);
+  planner.add({.key = job(2), .tokens = longer});
   EXPECT_EQ(step(planner), (Parts{part(0, 2, 7, 2, true)}));
   EXPECT_EQ(planner.reused({0}), 7);
   EXPECT_TRUE(planner.take_changes().empty());  // It is where it was.
@@ -246,9 +246,9 @@ TEST(BatchPlanner, DoesNotComputeAPrefixAgain) {
 
 TEST(BatchPlanner, LetsOthersPassWhileItsPrefixIsComputed) {
   BatchPlanner planner{kReusing};
-  planner.add(job(1), tokens_of(job(9), 28));
-  planner.add(job(2), tokens_of(job(9), 27));
-  planner.add(job(3), tokens_of(job(3), 2));
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 28)});
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 27)});
+  planner.add({.key = job(3), .tokens = tokens_of(job(3), 2)});
   EXPECT_EQ(step(planner), (Parts{part(1, 3, 0, 2, true), part(0, 1, 0, 14, false)}));
   EXPECT_EQ(step(planner), (Parts{part(1, 3, 2, 1, true), part(0, 1, 14, 14, true)}));
   EXPECT_EQ(planner.waiting(), 1);
@@ -260,8 +260,8 @@ TEST(BatchPlanner, LetsOthersPassWhileItsPrefixIsComputed) {
 // A long prompt may have to wait itself, where shorter ones keep coming.
 TEST(BatchPlanner, WaitsForAPrefixOnlyForAWhile) {
   BatchPlanner planner{{.sequences_max = 4, .batch_tokens_max = 5, .gap_max = 2, .reuse_min = 4}};
-  planner.add(job(1), tokens_of(job(9), 900));
-  planner.add(job(2), tokens_of(job(9), 899));
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 900)});
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 899)});
   for (int i = 0; i < 32; ++i) {
     step(planner);
     EXPECT_EQ(planner.waiting(), 1);
@@ -272,9 +272,9 @@ TEST(BatchPlanner, WaitsForAPrefixOnlyForAWhile) {
 
 TEST(BatchPlanner, SharesPrefixesWithinAScopeAlsoAfterItWasTakenOut) {
   BatchPlanner planner{kReusing};
-  planner.add(job(1), tokens_of(job(9), 12), 1);
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 12), .scope = {.owner = 1}});
   step(planner);
-  planner.add(job(2), tokens_of(job(9), 12), 2);
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 12), .scope = {.owner = 2}});
   step(planner);
   EXPECT_EQ(planner.reused({1}), 0);
   plan(planner);
@@ -286,17 +286,17 @@ TEST(BatchPlanner, SharesPrefixesWithinAScopeAlsoAfterItWasTakenOut) {
 
 TEST(BatchPlanner, KeepsNothingOfAJobThatFailed) {
   BatchPlanner planner{kReusing};
-  planner.add(job(1), tokens_of(job(9), 12));
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 12)});
   step(planner);
   planner.on_failed(job(1));
-  planner.add(job(2), tokens_of(job(9), 12));
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 12)});
   EXPECT_EQ(step(planner), (Parts{part(0, 2, 0, 12, true)}));
 }
 
 TEST(BatchPlanner, ComputesAPrefixWhoseComputerIsGone) {
   BatchPlanner planner{kReusing};
-  planner.add(job(1), tokens_of(job(9), 20));
-  planner.add(job(2), tokens_of(job(9), 19));
+  planner.add({.key = job(1), .tokens = tokens_of(job(9), 20)});
+  planner.add({.key = job(2), .tokens = tokens_of(job(9), 19)});
   plan(planner);
   planner.on_failed(job(1));
   EXPECT_EQ(step(planner), (Parts{part(0, 2, 0, 16, false)}));
@@ -345,10 +345,11 @@ TEST(BatchPlanner, GivesPromptsMoreOfAStepWhereMoreWait) {
 // Copying holds those up who decode, too.
 TEST(BatchPlanner, LetsInNoMoreThanTheirCopiesMayTake) {
   BatchPlanner planner{{.sequences_max = 8, .batch_tokens_max = 9, .gap_max = 2, .reuse_min = 4}};
-  planner.add(job(0), tokens_of(job(9), 99));
+  planner.add({.key = job(0), .tokens = tokens_of(job(9), 99)});
   while (planner.take_changes(), step(planner).back().begin != 99) {
   }
-  for (std::uint64_t id = 1; id < 8; ++id) planner.add(job(id), tokens_of(job(9), 99));
+  for (std::uint64_t id = 1; id < 8; ++id)
+    planner.add({.key = job(id), .tokens = tokens_of(job(9), 99)});
   step(planner);
   EXPECT_EQ(planner.take_changes().size(), 2);  // Of 98 tokens each: 4 of the 7 that are free.
   EXPECT_EQ(planner.waiting(), 5);
@@ -392,12 +393,12 @@ class Pause : public testing::Test {
 
   // Job 0 decodes.
   void SetUp() override {
-    planner_.add(job(0), tokens_of(job(0), 100), 0, Priority::interactive);
+    planner_.add({.key = job(0), .tokens = tokens_of(job(0), 100)});
     for (int i = 0; i < 5; ++i) step();
   }
 
   void enter(std::uint32_t tokens, Priority priority = Priority::interactive) {
-    planner_.add(job(1), tokens_of(job(1), tokens), 0, priority);
+    planner_.add({.key = job(1), .tokens = tokens_of(job(1), tokens), .priority = priority});
   }
 
   BatchPlanner planner_{{.sequences_max = 4,
@@ -431,75 +432,6 @@ TEST_F(Pause, IsNotForALowerClass) {
   EXPECT_EQ(step().size(), 2U);
 }
 
-// Some jobs whose prompts begin alike come and go.
-class RandomLoad {
- public:
-  explicit RandomLoad(std::uint64_t seed) : random_(seed), planner_(limits_) {}
-
-  void run() {
-    for (int round = 0; round < 400 || !planner_.idle(); ++round) {
-      ASSERT_LT(round, 5000) << "no progress";
-      if (round < 400 && random_.below(3) == 0) add_one();
-      if (random_.below(30) == 0) planner_.cancel(job(random_.below(next_id_ + 1)));
-      step();
-      if (testing::Test::HasFatalFailure()) return;
-    }
-  }
-
-  std::uint64_t reused() const { return reused_; }
-  std::uint64_t pinned() const { return pinned_; }
-
- private:
-  void add_one() {
-    const std::uint64_t kind = random_.below(3);
-    std::vector<TokenId> tokens =
-        tokens_of(job(kind), static_cast<std::uint32_t>(1 + random_.below(40)));
-    if (random_.below(2) == 0) tokens.push_back({static_cast<std::int32_t>(random_.below(9))});
-    planner_.add(job(next_id_++), std::move(tokens));
-  }
-
-  void step() {
-    const Parts parts = plan(planner_);
-    memory_.change(planner_.take_changes());
-    if (random_.below(20) == 0) {
-      planner_.on_no_room();
-      return;
-    }
-    std::uint32_t rows = 0;
-    for (const Part& each : parts) {
-      rows += each.count;
-      memory_.compute(each, planner_.tokens(each.slot));
-    }
-    EXPECT_LE(rows, limits_.batch_tokens_max);
-    planner_.on_computed({});
-    const KvUse use = planner_.kv_use();
-    pinned_ += use.pinned;
-    if (limits_.gap_max > 0) {
-      EXPECT_EQ(use.active + use.pinned + use.cached, memory_.tokens());
-    }
-    for (const Part& each : parts) {
-      if (!each.last) continue;
-      reused_ += planner_.reused(each.slot);
-      planner_.on_token(each.slot, {-1});
-      if (random_.below(8) == 0)
-        planner_.on_end(each.job);
-      else if (random_.below(30) == 0)
-        planner_.on_failed(each.job);
-    }
-  }
-
-  Prng random_;
-  const PlannerLimits limits_{.sequences_max = 5,
-                              .batch_tokens_max = static_cast<std::uint32_t>(6 + random_.below(30)),
-                              .gap_max = static_cast<std::uint32_t>(random_.below(4)),
-                              .reuse_min = static_cast<std::uint32_t>(random_.below(3) * 4)};
-  BatchPlanner planner_;
-  Memory memory_{limits_.sequences_max};
-  std::uint64_t next_id_ = 0;
-  std::uint64_t reused_ = 0;
-  std::uint64_t pinned_ = 0;
-};
-
 // Whatever comes and goes, each job's next token is chosen behind all of its own tokens and
 // nobody else's, no batch is over its limit, and all end, whatever is pinned.
 TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
@@ -507,9 +439,14 @@ TEST(BatchPlanner, ComputesEveryTokenInOrderUnderRandomLoad) {
   std::uint64_t pinned = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    RandomLoad load{seed};
-    load.run();
-    if (HasFatalFailure()) return;
+    RandomLoad load{seed, {.no_room = 20, .cancel = 30, .fail = 30}};
+    for (int round = 0; round < 400 || !load.planner().idle(); ++round) {
+      ASSERT_LT(round, 5000) << "no progress";
+      if (round < 400 && load.random().below(3) == 0) load.add();
+      load.step();
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_TRUE(load.jobs().empty());
     reused += load.reused();
     pinned += load.pinned();
   }

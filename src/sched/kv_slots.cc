@@ -1,6 +1,7 @@
 #include "sched/kv_slots.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -19,33 +20,51 @@ KvSlots::KvSlots(KvLimits limits)
   SEEDANCE_CHECK(limits.count > 0, "there is a slot");
 }
 
-std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope) {
+std::optional<Slot> KvSlots::enter(std::vector<TokenId> tokens, Scope scope,
+                                   std::optional<Saved> saved) {
   SEEDANCE_CHECK(!tokens.empty(), "a sequence begins with a token");
+  SEEDANCE_CHECK(!saved || saved->tokens < tokens.size(), "the last token is to be computed");
   const auto slot = limits_.dense ? beside(scope.adapter) : least_wanted();
   if (!slot) return std::nullopt;
+  const Beginning beginning =
+      saved ? begin_with_saved(*slot, *saved) : begin_with_prefix(*slot, tokens, scope);
+  counts_.asked += tokens.size() - (saved ? saved->tokens : 0);
+  counts_.reused += saved ? 0 : beginning.reused;
+  at(*slot) = {.tokens = std::move(tokens),
+               .scope = scope,
+               .computed = beginning.computed,
+               .reused = beginning.reused,
+               .pinned = beginning.pinned,
+               .used_at = ++uses_,
+               .used = true,
+               .coming = saved.has_value()};
+  return slot;
+}
+
+KvSlots::Beginning KvSlots::begin_with_prefix(Slot slot, std::span<const TokenId> tokens,
+                                              Scope scope) {
   const Prefix prefix = longest(tokens, scope, slot);
-  const Slot from = prefix.tokens > 0 ? prefix.slot : *slot;
-  pin(from, std::span{tokens}.first(prefix.tokens));
-  const bool saved = save(*slot, from == *slot ? prefix.tokens : 0, from);
-  hold(*slot, from, prefix.tokens);
-  std::uint32_t pinned = from == *slot && !saved ? std::min(at(from).pinned, prefix.tokens) : 0;
-  if (from != *slot && !at(from).used) {
+  const Slot from = prefix.tokens > 0 ? prefix.slot : slot;
+  pin(from, tokens.first(prefix.tokens));
+  const bool rescued = rescue(slot, from == slot ? prefix.tokens : 0, from);
+  hold(slot, from, prefix.tokens);
+  std::uint32_t pinned = from == slot && !rescued ? std::min(at(from).pinned, prefix.tokens) : 0;
+  if (from != slot && !at(from).used) {
     at(from).used_at = ++uses_;
     if (at(from).computed == prefix.tokens) {  // All of it is in both.
       pinned = at(from).pinned;
       hold(from, from, 0);
     }
   }
-  counts_.asked += tokens.size();
-  counts_.reused += prefix.tokens;
-  at(*slot) = {.tokens = std::move(tokens),
-               .scope = scope,
-               .computed = prefix.tokens,
-               .reused = prefix.tokens,
-               .pinned = pinned,
-               .used_at = ++uses_,
-               .used = true};
-  return slot;
+  return {.computed = prefix.tokens, .reused = prefix.tokens, .pinned = pinned};
+}
+
+KvSlots::Beginning KvSlots::begin_with_saved(Slot slot, const Saved& saved) {
+  rescue(slot, 0, slot);
+  changes_.push_back({.slot = slot, .from = saved.place, .tokens = saved.tokens});
+  cells_.cut(slot.value, 0);
+  cells_.compute(slot.value, saved.tokens);
+  return {.computed = saved.tokens, .reused = saved.reused};
 }
 
 std::optional<Slot> KvSlots::comes_soon(std::span<const TokenId> tokens, Scope scope) const {
@@ -61,6 +80,10 @@ std::optional<Slot> KvSlots::comes_soon(std::span<const TokenId> tokens, Scope s
   return Slot{static_cast<std::uint32_t>(found - contents_.begin())};
 }
 
+std::uint32_t KvSlots::found(std::span<const TokenId> tokens, Scope scope) const {
+  return longest(tokens, scope, std::nullopt).tokens;
+}
+
 void KvSlots::append(Slot slot, TokenId token) {
   at(slot).tokens.push_back(token);
 }
@@ -74,6 +97,42 @@ void KvSlots::on_computed(Slot slot, std::uint32_t tokens) {
 
 void KvSlots::cut(Slot slot) {
   changes_.push_back({.slot = slot, .from = slot, .tokens = at(slot).computed});
+}
+
+void KvSlots::save(Slot slot, Slot place) {
+  changes_.push_back({.slot = place, .from = slot, .tokens = at(slot).computed});
+}
+
+void KvSlots::restore(Slot slot, Slot place) {
+  changes_.push_back({.slot = slot, .from = place, .tokens = at(slot).computed});
+}
+
+void KvSlots::drop(Slot place) {
+  changes_.push_back({.slot = place, .from = place, .tokens = 0});
+}
+
+void KvSlots::on_restored(Slot slot) {
+  at(slot).coming = false;
+}
+
+void KvSlots::on_not_restored(Slot slot) {
+  Content& content = at(slot);
+  counts_.asked += content.computed;
+  content.coming = false;
+  content.computed = content.reused = 0;
+  cells_.cut(slot.value, 0);
+}
+
+std::uint32_t KvSlots::elsewhere(Slot slot) const {
+  if (limits_.reuse_min == 0) return 0;
+  const auto own = tokens(slot).first(computed(slot));
+  std::uint32_t most = 0;
+  for (std::uint32_t other = 0; other < contents_.size(); ++other) {
+    const Content& content = contents_[other];
+    if (Slot{other} == slot || content.coming || content.scope != at(slot).scope) continue;
+    most = std::max(most, common_prefix(own, tokens({other}).first(content.computed)));
+  }
+  return most < limits_.reuse_min ? 0 : most;
 }
 
 void KvSlots::leave(Slot slot) {
@@ -121,15 +180,18 @@ std::uint32_t KvSlots::take_copied() {
 }
 
 KvUse KvSlots::use() const {
-  std::vector<std::uint32_t> tokens;
-  for (const Content& content : contents_) tokens.push_back(content.used ? content.computed : 0);
-  const std::uint64_t active = cells_.count(tokens);
-  for (std::size_t slot = 0; slot < tokens.size(); ++slot) {
-    if (!contents_[slot].used) tokens[slot] = contents_[slot].pinned;
-  }
-  const std::uint64_t kept = cells_.count(tokens);
-  for (std::size_t slot = 0; slot < tokens.size(); ++slot) tokens[slot] = contents_[slot].computed;
-  return {.active = active, .pinned = kept - active, .cached = cells_.count(tokens) - kept};
+  const auto count = [this](auto tokens_of) {
+    std::vector<std::uint32_t> tokens;
+    std::ranges::transform(contents_, std::back_inserter(tokens), tokens_of);
+    return cells_.count(tokens);
+  };
+  const std::uint64_t active =
+      count([](const Content& each) { return each.used ? each.computed : 0; });
+  const std::uint64_t wanted =
+      count([](const Content& each) { return each.used ? each.computed : each.pinned; });
+  return {.active = active,
+          .pinned = wanted - active,
+          .cached = count([](const Content& each) { return each.computed; }) - wanted};
 }
 
 KvCounts KvSlots::take_counts() {
@@ -147,7 +209,8 @@ KvSlots::Prefix KvSlots::longest(std::span<const TokenId> tokens, Scope scope,
     const Content& content = contents_[slot];
     const std::uint32_t most =
         std::min(content.computed, static_cast<std::uint32_t>(tokens.size()) - 1);
-    if (content.scope != scope || most < limits_.reuse_min || most < best.tokens) continue;
+    if (content.scope != scope || content.coming) continue;
+    if (most < limits_.reuse_min || most < best.tokens) continue;
     const std::uint32_t count = common_prefix(tokens.first(most), content.tokens);
     if (count < limits_.reuse_min || count < best.tokens) continue;
     if (count == best.tokens && copied({slot}) >= copied(best.slot)) continue;
@@ -259,7 +322,7 @@ void KvSlots::pin(Slot slot, std::span<const TokenId> prefix) {
 // Of what the slot holds only the first `kept` tokens stay. Where the rest is worth it, all
 // of it moves to an empty slot, or in the place of something less wanted, but not in that of
 // `other`, which is. Whether it did.
-bool KvSlots::save(Slot slot, std::uint32_t kept, Slot other) {
+bool KvSlots::rescue(Slot slot, std::uint32_t kept, Slot other) {
   if (at(slot).computed < kept + std::max(limits_.reuse_min, 1U)) return false;
   const auto refuge = least_wanted();
   const bool moves = refuge && *refuge != slot && *refuge != other;

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/time.h"
 #include "sched/kv_cells.h"
 
 namespace seedance::sched {
 
-// A place for one sequence in the model's memory: 0 to count - 1.
+// A place for one sequence: 0 to count - 1 in the model's memory, from there on in the host's.
 struct Slot {
   std::uint32_t value = 0;
 
@@ -42,13 +43,31 @@ struct Scope {
 };
 
 // What is to be done to the memory: afterwards `slot` holds the first `tokens` tokens of what
-// `from`, perhaps itself, held before, and nothing else.
+// `from`, perhaps itself, held before, and nothing else. What was in the host's memory is not
+// there any more.
 struct KvChange {
   Slot slot;
   Slot from;
   std::uint32_t tokens = 0;
 
   friend bool operator==(const KvChange&, const KvChange&) = default;
+};
+
+// What became of a change from or to the host's memory. Of one that was not done, `slot` is empty
+// and `from` as it was.
+struct KvMove {
+  KvChange change;
+  Duration took{};
+  bool done = false;
+};
+
+// What a sequence had in a slot, and has in the host's memory.
+struct Saved {
+  Slot place;
+  std::uint32_t tokens = 0;
+  std::uint32_t reused = 0;
+
+  friend bool operator==(const Saved&, const Saved&) = default;
 };
 
 // How many cells of the memory, each of which holds one token, are taken.
@@ -61,7 +80,8 @@ struct KvUse {
 };
 
 struct KvCounts {
-  std::uint64_t asked = 0;      // Tokens with which sequences entered.
+  // Tokens with which sequences entered, without those that they had saved.
+  std::uint64_t asked = 0;
   std::uint64_t reused = 0;     // Of these, those that lay there.
   std::uint64_t evictions = 0;  // Times that something kept had to give way.
 
@@ -87,16 +107,28 @@ class KvSlots {
   explicit KvSlots(KvLimits limits);
 
   // A slot for a sequence of these tokens, at least 1; nothing when all are used. At least
-  // its last token is left to be computed. Only what has the same scope is used again.
-  std::optional<Slot> enter(std::vector<TokenId> tokens, Scope scope = {});
+  // its last token is left to be computed. Only what has the same scope is used again. What is
+  // `saved` goes there and counts as computed, but serves nobody else before on_restored().
+  std::optional<Slot> enter(std::vector<TokenId> tokens, Scope scope = {},
+                            std::optional<Saved> saved = {});
 
   // The slot of a sequence for which more of the tokens' prefix is about to be computed than
   // lies anywhere now: enough that waiting for it saves work. Nothing when there is none.
   std::optional<Slot> comes_soon(std::span<const TokenId> tokens, Scope scope = {}) const;
 
+  // How much of their prefix enter() would find, about.
+  std::uint32_t found(std::span<const TokenId> tokens, Scope scope) const;
+
   void append(Slot slot, TokenId token);  // One more is known.
   void on_computed(Slot slot, std::uint32_t tokens);
   void cut(Slot slot);  // It holds more than what is computed.
+
+  // Into the host's memory; again out of it; dropped there.
+  void save(Slot slot, Slot place);
+  void restore(Slot slot, Slot place);
+  void drop(Slot place);
+  void on_restored(Slot slot);
+  void on_not_restored(Slot slot);  // And is not to be.
 
   // Nobody uses it any more.
   void leave(Slot slot);
@@ -109,9 +141,11 @@ class KvSlots {
   std::span<const TokenId> tokens(Slot slot) const { return at(slot).tokens; }  // Known.
   std::uint32_t computed(Slot slot) const { return at(slot).computed; }         // Of these.
   std::uint32_t reused(Slot slot) const { return at(slot).reused; }  // That enter() found.
+  std::uint32_t elsewhere(Slot slot) const;  // Of the computed ones, those in another slot, too.
 
   // What is to be done before the next batch, in this order, since the last call.
   std::vector<KvChange> take_changes();
+  bool has_changes() const { return !changes_.empty(); }
   // How many tokens are copied for it.
   std::uint32_t take_copied();
 
@@ -127,6 +161,13 @@ class KvSlots {
     std::uint32_t pinned = 0;  // Of its tokens, the first.
     std::uint64_t used_at = 0;
     bool used = false;
+    bool coming = false;  // Out of the host's memory.
+  };
+  // Of what a sequence begins with.
+  struct Beginning {
+    std::uint32_t computed = 0;
+    std::uint32_t reused = 0;
+    std::uint32_t pinned = 0;
   };
   struct Prefix {
     Slot slot;
@@ -135,6 +176,8 @@ class KvSlots {
 
   Content& at(Slot slot) { return contents_[slot.value]; }
   const Content& at(Slot slot) const { return contents_[slot.value]; }
+  Beginning begin_with_prefix(Slot slot, std::span<const TokenId> tokens, Scope scope);
+  Beginning begin_with_saved(Slot slot, const Saved& saved);
   Prefix longest(std::span<const TokenId> tokens, Scope scope, std::optional<Slot> target) const;
   bool worth_copying(std::uint32_t tokens, std::size_t all) const;
   std::optional<Slot> lowest_unused() const;
@@ -145,7 +188,7 @@ class KvSlots {
   std::optional<Slot> least_wanted() const;
   static int rank(const Content& content);
   void pin(Slot slot, std::span<const TokenId> prefix);
-  bool save(Slot slot, std::uint32_t kept, Slot other);
+  bool rescue(Slot slot, std::uint32_t kept, Slot other);
   void hold(Slot slot, Slot from, std::uint32_t tokens);
 
   KvLimits limits_;

@@ -307,5 +307,50 @@ TEST(KvSlots, TakesAnEmptySlotWhereTheirPlaceDoesNotMatter) {
   EXPECT_EQ(slots.take_changes(), (Changes{{second, first, 8}}));
 }
 
+TEST(KvSlots, TellsWhatLiesElsewhereToo) {
+  KvSlots slots{{.count = 3, .reuse_min = 4}};
+  const Slot first = enter(slots, tokens(8, 9, 1));
+  EXPECT_EQ(slots.elsewhere(first), 0);
+  enter(slots, tokens(3, 9, 2));
+  EXPECT_EQ(slots.elsewhere(first), 0);  // Too little.
+  slots.leave(enter(slots, tokens(8, 9, 3)));
+  EXPECT_EQ(slots.elsewhere(first), 8);  // Used or not.
+}
+
+TEST(KvSlots, BeginsWithWhatWasSaved) {
+  KvSlots slots{{.count = 2, .reuse_min = 4}};
+  const Slot first = enter(slots, tokens(8, 9, 1));
+  slots.take_changes();
+  slots.save(first, {7});
+  slots.leave(first);
+  const Slot second = *slots.enter(tokens(8, 9, 1), {}, Saved{{7}, 14, 3});
+  const std::uint32_t had = slots.computed(second);
+  EXPECT_EQ(had, 14);
+  EXPECT_EQ(slots.reused(second), 3);
+  const auto changes = slots.take_changes();
+  EXPECT_EQ(changes.front(), (KvChange{{7}, first, 17}));
+  EXPECT_EQ(changes.back(), (KvChange{second, {7}, 14}));
+  slots.on_not_restored(second);
+  EXPECT_EQ(slots.computed(second), 0);
+  EXPECT_EQ(slots.reused(second), 0);
+}
+
+// Also where slots share their room it has none in common with what it was copied from.
+TEST(KvSlots, WhatWasSavedTakesCellsOfItsOwn) {
+  for (const bool dense : {true, false}) {
+    KvSlots slots{{.count = 2, .reuse_min = 4, .dense = dense}};
+    const Slot first = enter(slots, tokens(8, 9, 1));
+    slots.save(first, {7});
+    slots.leave(first);
+    slots.take_counts();
+    const Slot second = *slots.enter(tokens(8, 9, 1), {}, Saved{{7}, 14, 3});
+    EXPECT_EQ(slots.use(), (KvUse{.active = 14, .cached = 17}));
+    EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 3}));
+    slots.on_not_restored(second);
+    EXPECT_EQ(slots.use(), (KvUse{.active = 0, .cached = 17}));
+    EXPECT_EQ(slots.take_counts(), (KvCounts{.asked = 14}));  // They are computed after all.
+  }
+}
+
 }  // namespace
 }  // namespace seedance::sched

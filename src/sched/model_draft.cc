@@ -115,6 +115,11 @@ void ModelDraft::on_drafted(std::span<const std::vector<TokenId>> guesses, Durat
   work_.clear();
 }
 
+void ModelDraft::drop_work() {
+  for (const DraftWork& each : work_) held_[each.slot.value].resize(each.begin);
+  work_.clear();
+}
+
 void ModelDraft::on_failed() {
   for (auto& held : held_) held.clear();
   work_.clear();

@@ -42,8 +42,8 @@ struct DraftWork {
 // saved had more been read. So the longer guesses would have helped, the longer a text is read.
 //
 // Protocol: plan(), then, where there is work, the owner does it and calls on_drafted() or
-// on_failed(); then on_computed(), and on_judged() for each guess that a token proves right or
-// wrong. A value; belongs to one thread.
+// on_failed(), or drop_work() where it does not; then on_computed(), and on_judged() for each guess
+// that a token proves right or wrong. A value; belongs to one thread.
 class ModelDraft {
  public:
   explicit ModelDraft(std::uint32_t slots);
@@ -64,6 +64,7 @@ class ModelDraft {
   std::span<const DraftWork> work() const { return work_; }
 
   void on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took);  // All of work().
+  void drop_work();                 // It is not done: there is another plan first.
   void on_failed();                 // Nothing that it holds is to be trusted.
   void on_computed(Duration took);  // The step.
   void on_judged(bool right);

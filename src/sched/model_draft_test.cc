@@ -72,6 +72,16 @@ TEST(ModelDraft, ReadsFirstThenTriesItself) {
   EXPECT_EQ(small.work(), (Work{{{0}, 19, 1, 4}}));
 }
 
+TEST(ModelDraft, HasNotReadWhatIsNotDone) {
+  Small small{20};
+  for (int i = 0; i < 2; ++i) {
+    small.plan();
+    EXPECT_EQ(small.work(), (Work{{{0}, 0, 20, 0}}));
+    small.draft.drop_work();
+    EXPECT_TRUE(small.work().empty());
+  }
+}
+
 TEST(ModelDraft, ReadsNoMoreAtOnceThanThereIsRoomFor) {
   Small small{30};
   small.plan(20);

@@ -48,6 +48,8 @@ class PrefillBudget {
   void on_step(std::uint32_t decoding, std::uint32_t prompt_tokens, Duration took);
   void on_pause(std::uint32_t prompt_tokens, Duration took);
 
+  double token_ns() const { return token_ns_; }  // Of a prompt; 0 = not known.
+
  private:
   // What decoding takes, for a power of two of sequences.
   struct Decoding {

@@ -41,7 +41,7 @@ class Narrator {
 
  private:
   void absorb(TokenId token);
-  std::vector<TokenId> sentence() const;
+  void plan_sentence();
 
   const Vocabulary* vocabulary_;
   Mode mode_;
@@ -49,7 +49,7 @@ class Narrator {
   std::uint64_t said_ = 0;
   std::uint64_t sentences_ = 0;
   std::uint64_t end_at_ = 0;      // Where the end token stands.
-  std::vector<TokenId> planned_;  // Never empty.
+  std::vector<TokenId> planned_;  // Not empty.
   std::size_t at_ = 0;            // In planned_.
 };
 

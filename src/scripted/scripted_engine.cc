@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/prefetch.h"
 #include "base/random.h"
 #include "engine/sequence.h"
 
@@ -36,7 +37,9 @@ stream::TokenLogprobs make_logprobs(TokenId chosen, std::uint64_t draw, std::uin
 }  // namespace
 
 ScriptedEngine::ScriptedEngine(const Script& script)
-    : script_(script), vocabulary_(script.context) {
+    : script_(script),
+      pause_(script.rate == 0 ? 0 : std::llround(1e9 / script.rate)),
+      vocabulary_(script.context) {
   events_.emplace_back(engine::Ready{
       .context_tokens = script_.context,
       .sequences_max = script_.sequences,
@@ -57,23 +60,24 @@ void ScriptedEngine::on_command(engine::Command command, TimePoint now) {
 
 void ScriptedEngine::on_time(TimePoint now) {
   if (dead_) return;
-  const auto ready = take_ready(now);
+  const Turns ready = take_ready(now);
   if (ready.empty()) return;
   if (++steps_ == script_.die_at_step) return die();
 
   engine::Step step;
   step.tokens.reserve(ready.size());
-  for (const RunningJobs::iterator at : ready) {
-    auto& [id, running] = *at;
+  for (std::size_t at = 0; at < ready.size(); ++at) {
+    look_ahead(ready, at);
+    Running& running = *ready[at];
     if (running.narrator.said() == script_.fail_at_token) {
-      fail(id, running.job.gen,
+      fail(running.id, running.gen,
            {.code = ErrorCode::engine_failed, .message = "the script fails this token"});
-      finish(at);
+      finish(running.id);
       continue;
     }
     step.tokens.push_back(say(running, now));
     if (step.tokens.back().end != JobEnd::none) {
-      finish(at);
+      finish(running.id);
     } else {
       set_due(running, running.due + pause_before(running));
     }
@@ -83,17 +87,24 @@ void ScriptedEngine::on_time(TimePoint now) {
 }
 
 // Those whose token is due, in order. Each is there once.
-std::vector<ScriptedEngine::RunningJobs::iterator> ScriptedEngine::take_ready(TimePoint now) {
-  std::vector<RunningJobs::iterator> ready;
+ScriptedEngine::Turns ScriptedEngine::take_ready(TimePoint now) {
+  Turns ready;
   for (; !due_.empty() && due_.begin()->first <= now; due_.erase(due_.begin())) {
-    for (const Turn& turn : due_.begin()->second) {
-      const auto at = running_.find(turn.job);
-      if (at == running_.end() || at->second.turn != turn.turn) continue;
-      at->second.narrator.look_ahead();
-      ready.push_back(at);
+    Turns& due = due_.begin()->second;
+    std::erase(due, nullptr);
+    if (ready.empty()) {
+      ready.swap(due);
+    } else {
+      ready.insert(ready.end(), due.begin(), due.end());
     }
   }
   return ready;
+}
+
+// The memory of the next jobs comes while this one has its turn.
+void ScriptedEngine::look_ahead(const Turns& ready, std::size_t at) {
+  if (at + 8 < ready.size()) prefetch(ready[at + 8], sizeof(Running));
+  if (at + 4 < ready.size()) ready[at + 4]->narrator.look_ahead();
 }
 
 std::optional<engine::Event> ScriptedEngine::next() {
@@ -112,7 +123,7 @@ void ScriptedEngine::accept(Job job, TimePoint now) {
   drop(job.id, job.gen);
   if (auto problem = why_not(job)) return fail(job.id, job.gen, *std::move(problem));
   if (running_.size() < script_.sequences && waiting_.empty()) {
-    start(std::move(job), now);
+    start(job, now);
   } else {
     waiting_.insert(std::ranges::upper_bound(waiting_, job.priority, {}, &Job::priority),
                     std::move(job));
@@ -122,7 +133,7 @@ void ScriptedEngine::accept(Job job, TimePoint now) {
 // Whether a job of this id is here that is not older.
 bool ScriptedEngine::overtaken(const Job& job) const {
   const auto at = running_.find(job.id);
-  if (at != running_.end()) return at->second.job.gen >= job.gen;
+  if (at != running_.end()) return at->second.gen >= job.gen;
   return std::ranges::any_of(
       waiting_, [&](const Job& other) { return other.id == job.id && other.gen >= job.gen; });
 }
@@ -156,12 +167,14 @@ std::optional<Problem> ScriptedEngine::why_not(const Job& job) const {
 // Ends the job of this id unless its generation is newer.
 void ScriptedEngine::drop(JobId id, Generation gen) {
   const auto at = running_.find(id);
-  if (at != running_.end() && at->second.job.gen <= gen) finish(at);
+  if (at != running_.end() && at->second.gen <= gen) {
+    due_.at(at->second.due)[at->second.place] = nullptr;
+    finish(id);
+  }
   std::erase_if(waiting_, [&](const Job& job) { return job.id == id && job.gen <= gen; });
 }
 
-void ScriptedEngine::start(Job job, TimePoint now) {
-  const JobId id = job.id;
+void ScriptedEngine::start(const Job& job, TimePoint now) {
   const std::vector<TokenId> tokens = engine::sequence_of(job);
   const Duration prefill = script_.prefill * static_cast<std::int64_t>(tokens.size());
   const auto prompt = std::span{tokens}.first(engine::prompt_left(job));
@@ -171,24 +184,30 @@ void ScriptedEngine::start(Job job, TimePoint now) {
                     job.committed.size() - said.size()};
   const std::uint64_t pace = narrator.draw();
   for (const TokenId token : said) narrator.take(token);
-  const auto [at, inserted] = running_.emplace(id, Running{.due = now + prefill,
-                                                           .pace = pace,
-                                                           .narrator = std::move(narrator),
-                                                           .started = now,
-                                                           .job = std::move(job)});
-  set_due(at->second, at->second.due);
+  const auto [at, inserted] = running_.emplace(
+      job.id,
+      Running{.id = job.id,
+              .gen = job.gen,
+              .tokens_max = job.tokens_max,
+              .narrator = std::move(narrator),
+              .context_left = std::uint64_t{script_.context} + job.dropped - job.prompt.size(),
+              .pace = pace,
+              .started = now,
+              .top_logprobs = std::min(job.sampling.top_logprobs, engine::kTopLogprobsMax),
+              .logprobs = job.sampling.logprobs});
+  set_due(at->second, now + prefill);
 }
 
 void ScriptedEngine::start_waiting(TimePoint now) {
   while (!waiting_.empty() && running_.size() < script_.sequences) {
-    Job job = std::move(waiting_.front());
+    start(waiting_.front(), now);
     waiting_.pop_front();
-    start(std::move(job), now);
   }
 }
 
-void ScriptedEngine::finish(RunningJobs::iterator at) {
-  running_.erase(at);
+// It is not among those that are due.
+void ScriptedEngine::finish(JobId id) {
+  running_.erase(id);
   if (running_.empty()) due_.clear();
 }
 
@@ -207,13 +226,11 @@ void ScriptedEngine::die() {
 
 engine::StepToken ScriptedEngine::say(Running& running, TimePoint now) const {
   const TokenId token = running.narrator.next();
-  const engine::Sampling& sampling = running.job.sampling;
-  engine::StepToken said{.job = running.job.id, .gen = running.job.gen, .token = token};
+  engine::StepToken said{.job = running.id, .gen = running.gen, .token = token};
   if (running.first) said.prefill = now - running.started;
-  if (sampling.logprobs) {
-    const std::uint32_t top = std::min(sampling.top_logprobs, engine::kTopLogprobsMax);
-    said.logprobs.push_back(
-        make_logprobs(token, running.narrator.draw(), top, vocabulary_.pieces().size()));
+  if (running.logprobs) {
+    said.logprobs.push_back(make_logprobs(token, running.narrator.draw(), running.top_logprobs,
+                                          vocabulary_.pieces().size()));
   }
   running.first = false;
   running.narrator.take(token);
@@ -221,20 +238,16 @@ engine::StepToken ScriptedEngine::say(Running& running, TimePoint now) const {
   return said;
 }
 
-JobEnd ScriptedEngine::end_of(const Running& running, TokenId token) const {
+JobEnd ScriptedEngine::end_of(const Running& running, TokenId token) {
   const std::uint64_t said = running.narrator.said();
   if (token == kEnd) return JobEnd::stop;
-  if (said >= running.job.tokens_max) return JobEnd::length;
-  if (running.job.prompt.size() + said - running.job.dropped >= script_.context) {
-    return JobEnd::context;
-  }
-  return JobEnd::none;
+  if (said >= running.tokens_max) return JobEnd::length;
+  return said >= running.context_left ? JobEnd::context : JobEnd::none;
 }
 
 // The pause before the token at the narrator's position.
 Duration ScriptedEngine::pause_before(const Running& running) const {
-  if (script_.rate == 0) return {};
-  if (script_.jitter == 0) return Duration{std::llround(1e9 / script_.rate)};
+  if (script_.rate == 0 || script_.jitter == 0) return pause_;
   const double swing = 2 * counter_uniform(running.pace, running.narrator.said()) - 1;
   return Duration{std::llround(1e9 / script_.rate * (1 + script_.jitter * swing))};
 }
@@ -249,8 +262,9 @@ TimePoint ScriptedEngine::at_step(TimePoint due) const {
 void ScriptedEngine::set_due(Running& running, TimePoint due) {
   if (script_.stall && script_.stall->token == running.narrator.said()) due += script_.stall->time;
   running.due = at_step(due);
-  running.turn = ++turns_;
-  due_[running.due].push_back({running.job.id, running.turn});
+  Turns& turns = due_[running.due];
+  running.place = turns.size();
+  turns.push_back(&running);
 }
 
 }  // namespace seedance::scripted

@@ -58,43 +58,46 @@ class ScriptedEngine {
   std::size_t waiting() const { return waiting_.size(); }
 
  private:
+  // What each token needs, in few cache lines.
   struct Running {
-    std::uint64_t turn = 0;  // Which entry of the due ones is its own.
+    engine::JobId id;
+    Generation gen;
+    std::uint32_t tokens_max = 0;
     TimePoint due;
-    std::uint64_t pace;  // What its pauses are drawn from.
+    std::size_t place = 0;  // Among those that are due then.
     Narrator narrator;
+    std::uint64_t context_left = 0;  // When so many tokens are said, its context is full.
+    std::uint64_t pace = 0;          // What its pauses are drawn from.
     TimePoint started;
+    std::uint32_t top_logprobs = 0;
+    bool logprobs = false;
     bool first = true;
-    engine::Job job;
   };
-  struct Turn {
-    engine::JobId job;
-    std::uint64_t turn = 0;
-  };
-  using RunningJobs = std::unordered_map<engine::JobId, Running>;
+  using Turns = std::vector<Running*>;
 
-  std::vector<RunningJobs::iterator> take_ready(TimePoint now);
+  Turns take_ready(TimePoint now);
+  static void look_ahead(const Turns& ready, std::size_t at);
 
   void accept(engine::Job job, TimePoint now);
   bool overtaken(const engine::Job& job) const;
   std::optional<Problem> why_not(const engine::Job& job) const;
   void drop(engine::JobId id, Generation gen);
-  void start(engine::Job job, TimePoint now);
+  void start(const engine::Job& job, TimePoint now);
   void start_waiting(TimePoint now);
-  void finish(RunningJobs::iterator at);
+  void finish(engine::JobId id);
   void fail(engine::JobId id, Generation gen, Problem problem);
   void die();
   engine::StepToken say(Running& running, TimePoint now) const;
-  engine::JobEnd end_of(const Running& running, TokenId token) const;
+  static engine::JobEnd end_of(const Running& running, TokenId token);
   Duration pause_before(const Running& running) const;
   TimePoint at_step(TimePoint due) const;
   void set_due(Running& running, TimePoint due);
 
   const Script script_;
+  const Duration pause_;  // Without jitter.
   const Vocabulary vocabulary_;
-  RunningJobs running_;
-  std::map<TimePoint, std::vector<Turn>> due_;  // Some are of jobs that ended or wait for another.
-  std::uint64_t turns_ = 0;
+  std::unordered_map<engine::JobId, Running> running_;
+  std::map<TimePoint, Turns> due_;  // Null are those whose job ended before.
   std::deque<engine::Job> waiting_;
   std::deque<engine::Event> events_;
   std::uint64_t steps_ = 0;

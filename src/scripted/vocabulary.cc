@@ -142,26 +142,17 @@ std::vector<TokenId> Vocabulary::encode(std::string_view text) const {
 }
 
 void Vocabulary::prepare_phrases() {
-  const auto add = [this](const auto& phrases) {
+  const auto add = [this](Phrases list, const auto& phrases) {
     for (const std::string_view phrase : phrases) {
-      phrases_.emplace(phrase, encode(phrase));
-      const std::string spaced = fmt::format(" {}", phrase);
-      phrases_.emplace(spaced, encode(spaced));
+      phrases_[static_cast<std::size_t>(list)].push_back(
+          {.bare = encode(phrase), .spaced = encode(fmt::format(" {}", phrase))});
     }
   };
-  add(kOpenings);
-  add(kActions);
-  add(kPlaces);
-  add(kClosings);
-  add(kOrnaments);
-}
-
-void Vocabulary::append_phrase(std::string_view phrase, std::vector<TokenId>& tokens) const {
-  const auto known = phrases_.find(phrase);
-  const std::vector<TokenId> fresh =
-      known == phrases_.end() ? encode(phrase) : std::vector<TokenId>{};
-  const std::vector<TokenId>& all = known == phrases_.end() ? fresh : known->second;
-  tokens.insert(tokens.end(), all.begin(), all.end());
+  add(Phrases::openings, kOpenings);
+  add(Phrases::actions, kActions);
+  add(Phrases::places, kPlaces);
+  add(Phrases::closings, kClosings);
+  add(Phrases::ornaments, kOrnaments);
 }
 
 text::PrepareReply Vocabulary::prepare(const text::PrepareRequest& request) const {

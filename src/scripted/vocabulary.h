@@ -27,6 +27,16 @@ inline constexpr TokenId kAssistant{260};
 inline constexpr TokenId kTool{261};
 inline constexpr TokenId kTurnEnd{262};
 
+// The lists of phrases.h.
+enum class Phrases : std::uint8_t { openings, actions, places, closings, ornaments };
+inline constexpr std::size_t kPhraseLists = 5;
+
+// One of them as tokens, without and with a space before it. No token goes over its ends.
+struct Phrase {
+  std::vector<TokenId> bare;
+  std::vector<TokenId> spaced;
+};
+
 // Encodes by the longest piece that fits, so any text is some tokens and comes
 // back byte for byte. Pure and, once built, only read (any thread).
 class Vocabulary {
@@ -41,9 +51,9 @@ class Vocabulary {
 
   std::vector<TokenId> encode(std::string_view text) const;
 
-  // The same, appended, and quick for a phrase of ours with or without a space before
-  // it. No token goes over its ends.
-  void append_phrase(std::string_view phrase, std::vector<TokenId>& tokens) const;
+  const std::vector<Phrase>& phrases(Phrases list) const {
+    return phrases_[static_cast<std::size_t>(list)];
+  }
 
   // Text and chats begin with kStart; in a chat each message is the marker of
   // its role (developer counts as system), the content and kTurnEnd, and kAssistant
@@ -70,7 +80,7 @@ class Vocabulary {
   // Of pieces longer than a byte; and how long those are at most that begin with a byte.
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> tokens_;
   std::array<std::size_t, 256> longest_{};
-  std::unordered_map<std::string, std::vector<TokenId>, Hash, std::equal_to<>> phrases_;
+  std::array<std::vector<Phrase>, kPhraseLists> phrases_;
 };
 
 }  // namespace seedance::scripted

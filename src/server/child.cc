@@ -97,10 +97,10 @@ void Child::kill(std::string reason, engine::EndCause cause) {
   process_->kill();
 }
 
-void Child::replace(std::vector<std::string> argv, TimePoint now) {
-  argv_ = std::move(argv);
+void Child::replace(std::vector<std::string> argv, TimePoint start_at) {
+  call_next(std::move(argv));
   backoff_ = engine::Backoff{{}};
-  if (!process_) restart_at_ = now;
+  if (!process_) restart_at_ = start_at;
 }
 
 void Child::on_end(End end, TimePoint now) {

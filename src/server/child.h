@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -57,9 +58,12 @@ class Child {
   // It does what it must not: kill it.
   void kill(std::string reason, engine::EndCause cause = engine::EndCause::other);
 
-  // From now on it is started with these. Those of before are forgotten with their failures: if
-  // there is none now, one is started at once.
-  void replace(std::vector<std::string> argv, TimePoint now);
+  // The next one is started with these.
+  void call_next(std::vector<std::string> argv) { argv_ = std::move(argv); }
+
+  // Likewise. Those of before are forgotten with their failures: if there is none now, one is
+  // started at `start_at`.
+  void replace(std::vector<std::string> argv, TimePoint start_at);
 
  private:
   void read();

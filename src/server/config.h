@@ -53,12 +53,16 @@ struct LlamaModel {
   std::optional<std::uint32_t> prefill_pause_ms = {};  // Nothing: the worker decides.
   std::uint32_t kv_tokens = 0;                         // Together; else each has room of its own.
   std::string kv_type = {};                            // Empty: the worker decides.
+  std::uint32_t park_memory_mb = 0;                    // Here 0 means none.
+  std::optional<std::uint32_t> reuse_min = {};         // Nothing: it decides; 0 = never.
   // In this order; each says all that is different from what stands above.
   std::vector<LlamaFallback> fallbacks = {};
   // How long its processes may say nothing while they load, or have work; 0 = for ever.
   Duration load_timeout{};
   Duration step_timeout{};
   Duration prepare_timeout{};
+  std::uint64_t grammar_bytes_max = 0;  // Of memory, for the grammars of all streams.
+  std::uint32_t schema_ms = 0;          // Of the processor, for the grammar of one schema.
   std::vector<Adapter> adapters = {};
 };
 
@@ -138,8 +142,9 @@ struct ServerConfig {
   // Runs as `program worker --fd 3 --model PATH [--ctx-size N] [--parallel N]
   // [--threads N] [--gpu-layers N] [--batch-tokens N] [--step-target-ms N]
   // [--step-max-ms N] [--speculate-tokens N] [--draft-model PATH [--no-ngrams]] [--kv-tokens N]
-  // [--kv-type TYPE] [--adapter PATH]...` and as `program vocabulary --fd 3 --model PATH`; values
-  // of 0 and empty ones are left out.
+  // [--kv-type TYPE] [--park-memory MB] [--prefix-reuse-min N] [--grammar-memory N]
+  // [--adapter PATH]...` and as `program vocabulary --fd 3 --model PATH [--schema-ms N]`; where the
+  // worker decides, it is left out.
   std::string program = "/proc/self/exe";
 
   ServerLimits limits;

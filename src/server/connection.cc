@@ -31,8 +31,8 @@ Connection::Connection(ConnectionId id, io::Fd socket, std::unique_ptr<Session> 
     : id_(id),
       session_(std::move(session)),
       counters_(&counters),
-      stall_timeout_(options.stall_timeout),
-      channel_(std::move(socket), options.tls) {
+      channel_(std::move(socket), options.tls),
+      stall_timeout_(options.stall_timeout) {
   if (!channel_.established()) handshake_by_ = now + options.handshake_timeout;
 }
 
@@ -132,16 +132,18 @@ bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
   if (closed_) return false;
   Rendering& out = scratch.output;
   if (std::exchange(rests_, false)) session_->go_on(now);
-  read(scratch, now);
+  if (may_read()) read(scratch, now);
   bool more = !blocked_;
   for (std::size_t sent = 0; more && sent < kTurnBytes; sent += out.bytes.size()) {
     out.clear();
-    out.bytes += unsent_;
-    if (!unsent_.empty()) std::string{}.swap(unsent_);  // Idle, it owns no buffer.
-    out.fixed = out.bytes.size();
+    if (!unsent_.empty()) {
+      out.bytes += unsent_;
+      std::string{}.swap(unsent_);  // Idle, it owns no buffer.
+      out.fixed = out.bytes.size();
+    }
     if (!half_closed_) session_->render(out, bytes_max, now);
     more = !out.bytes.empty() && send_once(out, now);
-    if (more) read(scratch, now);
+    if (more && may_read()) read(scratch, now);
     more = more && !blocked_ && (!unsent_.empty() || session_->has_more());
   }
   const bool unread = std::exchange(to_read_, kTurnBytes) == 0;
@@ -152,9 +154,10 @@ bool Connection::flush(Scratch& scratch, std::size_t bytes_max, TimePoint now) {
 }
 
 void Connection::look_ahead(std::size_t turns) const {
-  constexpr std::size_t kSessionBytes = 512;  // Or less: what lies behind it does no harm.
+  constexpr std::size_t kHotBytes = 3 * kCacheLineBytes;  // Of it, what a frame needs.
+  constexpr std::size_t kSessionBytes = 4 * kCacheLineBytes;
   if (turns == kTurnsAhead) {
-    prefetch(this, sizeof *this);
+    prefetch(this, kHotBytes);
   } else if (turns == kTurnsAhead - 1) {
     prefetch(session_.get(), kSessionBytes);
   } else {
@@ -186,7 +189,7 @@ bool Connection::send_once(Rendering& out, TimePoint now) {
     block(now);
   }
   session_->on_sent(now);
-  upgrade(now);  // It may have come behind a request whose answer is now sent.
+  if (!upgraded_) upgrade(now);  // It may have come behind a request whose answer is now sent.
   return !blocked_;
 }
 

@@ -69,13 +69,14 @@ class Connection {
 
   bool closed() const { return closed_; }
 
-  // For the edge: whether it is on its list, and its entry among the deadlines, which
-  // is not later than deadline(): one that moves away with every message stays.
+  // For the edge: whether it is on its list, and the deadline that it has an entry for,
+  // which is not later than deadline(): one that moves away with every message stays.
   bool listed = false;
   TimePoint scheduled = kNever;
 
  private:
   void on_writable(TimePoint now);
+  bool may_read() const { return readable_ || hung_up_ || ended_; }
   void read(Scratch& scratch, TimePoint now);
   void tell_end(TimePoint now);
   void on_handshake(TimePoint now);
@@ -86,16 +87,14 @@ class Connection {
   void keep(Rendering& out, std::size_t sent);
   void close();
 
+  // What every frame needs comes first, in few cache lines.
   ConnectionId id_;
   std::unique_ptr<Session> session_;
   Counters* counters_;
-  Duration stall_timeout_;
+  io::Channel channel_;
+  std::string unsent_;             // The rest of what the channel took in part.
   TimePoint stalled_at_ = kNever;  // When it is given up.
   TimePoint handshake_by_ = kNever;
-  Shares::Place address_place_;
-  Shares::Place tenant_place_;  // Of a WebSocket.
-  std::string unsent_;          // The rest of what the channel took in part.
-  io::Channel channel_;
   std::size_t to_read_ = kTurnBytes;  // In this turn.
   bool readable_ = false;             // There may be more to read.
   bool hung_up_ = false;              // The poller says that the peer sends no more.
@@ -106,6 +105,9 @@ class Connection {
   bool half_closed_ = false;
   bool upgraded_ = false;  // Once at most.
   bool closed_ = false;
+  Duration stall_timeout_;
+  Shares::Place address_place_;
+  Shares::Place tenant_place_;  // Of a WebSocket.
 };
 
 }  // namespace seedance::server

@@ -4,10 +4,6 @@
 
 namespace seedance::server {
 
-std::uint32_t ConnectionTable::place_of(ConnectionId id) {
-  return static_cast<std::uint32_t>(id.value & ((std::uint64_t{1} << kPlaceBits) - 1));
-}
-
 ConnectionId ConnectionTable::reserve() {
   if (free_.empty()) {
     SEEDANCE_CHECK(places_.size() < (std::size_t{1} << kPlaceBits), "an edge has 2^24 places");
@@ -36,11 +32,6 @@ void ConnectionTable::release(ConnectionId id) {
   const auto gone = std::move(places_[at].connection);
   places_[at].id = {};
   free_.push_back(at);
-}
-
-Connection* ConnectionTable::find(ConnectionId id) const {
-  const std::uint32_t at = place_of(id);
-  return at < places_.size() && places_[at].id == id ? places_[at].connection.get() : nullptr;
 }
 
 Connection* ConnectionTable::find_at(std::uint32_t place) const {

@@ -25,13 +25,18 @@ class ConnectionTable {
   void release(ConnectionId id);  // Reserved or put: gone.
 
   // Null when it is gone.
-  Connection* find(ConnectionId id) const;
+  Connection* find(ConnectionId id) const {
+    const std::uint32_t at = place_of(id);
+    return at < places_.size() && places_[at].id == id ? places_[at].connection.get() : nullptr;
+  }
   // Of whoever has the place now; null when nobody has.
   Connection* find_at(std::uint32_t place) const;
 
   // Below the number of connections that there were at the same time. That of one that
   // is gone is given to another.
-  static std::uint32_t place_of(ConnectionId id);
+  static std::uint32_t place_of(ConnectionId id) {
+    return static_cast<std::uint32_t>(id.value & ((std::uint64_t{1} << kPlaceBits) - 1));
+  }
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/openai.h"
+#include "base/prefetch.h"
 #include "io/address.h"
 #include "io/clock.h"
 #include "io/listen_fds.h"
@@ -112,8 +113,11 @@ void Edge::on(core::Reply& reply, TimePoint now) {
 }
 
 void Edge::on(core::Wake& wake, TimePoint) {
-  for (const ConnectionId id : wake.connections) {
-    if (Connection* connection = connections_.find(id)) list(*connection);
+  constexpr std::size_t kAhead = 16;
+  const std::span woken{wake.connections};
+  for (std::size_t at = 0; at < woken.size(); ++at) {
+    if (at + kAhead < woken.size()) prefetch(connections_.find(woken[at + kAhead]));
+    if (Connection* connection = connections_.find(woken[at])) list(*connection);
   }
 }
 
@@ -259,9 +263,8 @@ void Edge::flush(TimePoint now) {
 // The memory of the next ones, much of which the core wrote last, comes while the kernel
 // is busy with this one.
 void Edge::look_ahead(std::size_t at) const {
-  for (std::size_t turns = Connection::kTurnsAhead; turns > 0; --turns) {
-    if (at + turns < flushing_.size()) flushing_[at + turns]->look_ahead(turns);
-  }
+  std::size_t turns = std::min(Connection::kTurnsAhead, flushing_.size() - at - 1);
+  for (; turns > 0; --turns) flushing_[at + turns]->look_ahead(turns);
 }
 
 void Edge::list(Connection& connection) {
@@ -269,10 +272,10 @@ void Edge::list(Connection& connection) {
 }
 
 void Edge::schedule(Connection& connection, TimePoint now) {
-  const TimePoint at = coarse(connection.deadline(), now);
+  const TimePoint at = connection.deadline();
   if (at >= connection.scheduled) return;
   connection.scheduled = at;
-  deadlines_.set(ConnectionTable::place_of(connection.id()), at);
+  deadlines_.set(ConnectionTable::place_of(connection.id()), coarse(at, now));
 }
 
 }  // namespace seedance::server

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "server/turned_away.h"
 
 namespace seedance::server {
 namespace {
@@ -114,8 +115,7 @@ void HttpSession::on_gone() {
 void HttpSession::on_time(TimePoint now) {
   if (state_ == State::streaming) {
     if (now < silent_since_ + context_.config.limits.sse_comment_after) return;
-    api::append_keepalive(output_,
-                          http_1_0_ ? api::BodyFraming::until_close : api::BodyFraming::chunked);
+    api::append_keepalive(output_, framing());
     silent_since_ = now;
   } else if (now < deadline_) {
     return;
@@ -146,6 +146,25 @@ void HttpSession::on_drain(TimePoint) {
   // A new connection's first request is on its way: it is answered, with a refusal.
   const bool idle = state_ == State::reading && !parser_.started() && input_.empty();
   if (idle && served_) state_ = State::finished;
+}
+
+// As a WebSocket's, his streams go on without him. An answer outlives the token that it was asked
+// for with, but not what that was checked by.
+bool HttpSession::on_access(TimePoint now) {
+  if (!waits() || context_.access.gate->still_admits(caller_.principal, WallTime{})) return false;
+  constexpr auto kWhy = auth::Refusal::revoked;
+  const bool streaming = state_ == State::streaming;
+  on_gone();
+  keep_alive_ = false;
+  if (streaming) {
+    context_.counters.count_refusal(kWhy);
+    context_.note(caller_, observe::AuditEvent::refuse, routed_.route, asked_, 0, auth::name(kWhy));
+    api::append_last_error(output_, turned_away(kWhy), framing());
+  } else {
+    refuse_caller(kWhy);
+  }
+  complete(now);
+  return true;
 }
 
 void HttpSession::on_farewell(Farewell why, TimePoint) {
@@ -291,7 +310,7 @@ api::BodyFraming HttpSession::begin_events(TimePoint now) {
     fields.push_back({"Transfer-Encoding", "chunked"});
   }
   append_head(200, fields);
-  return http_1_0_ ? api::BodyFraming::until_close : api::BodyFraming::chunked;
+  return framing();
 }
 
 void HttpSession::show(const api::ChatOptions& options, api::BodyFraming framing) {

@@ -46,6 +46,7 @@ class HttpSession final : public Session {
   void on_blocked(TimePoint) override { blocked_ = true; }
   void on_unblocked(TimePoint) override { blocked_ = false; }
   void on_drain(TimePoint now) override;
+  bool on_access(TimePoint now) override;
   void on_farewell(Farewell why, TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame&) override {}
@@ -118,6 +119,9 @@ class HttpSession final : public Session {
   void show(const api::CompletionOptions& options, api::BodyFraming framing);
   void render_stream(std::string& out, std::size_t bytes_max, TimePoint now);
   core::ReplyTo reply_to() const;
+  api::BodyFraming framing() const {
+    return http_1_0_ ? api::BodyFraming::until_close : api::BodyFraming::chunked;
+  }
 
   struct Content {
     std::string_view type;

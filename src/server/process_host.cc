@@ -79,7 +79,12 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
     argv.insert(argv.end(), {"--prefill-pause-ms", std::to_string(*pause)});
   }
   add("--kv-tokens", options.kv_tokens);
+  add("--grammar-memory", options.grammar_bytes_max);
   if (!options.kv_type.empty()) argv.insert(argv.end(), {"--kv-type", options.kv_type});
+  add("--park-memory", options.park_memory_mb);
+  if (options.reuse_min) {
+    argv.insert(argv.end(), {"--prefix-reuse-min", std::to_string(*options.reuse_min)});
+  }
   for (const Adapter& adapter : options.adapters) {
     argv.insert(argv.end(), {"--adapter", adapter.path});
   }
@@ -87,7 +92,11 @@ std::vector<std::string> worker_argv(const std::string& program, const LlamaMode
 }
 
 std::vector<std::string> vocabulary_argv(const std::string& program, const LlamaModel& options) {
-  return common_argv(program, "vocabulary", options);
+  std::vector<std::string> argv = common_argv(program, "vocabulary", options);
+  if (options.schema_ms > 0) {
+    argv.insert(argv.end(), {"--schema-ms", std::to_string(options.schema_ms)});
+  }
+  return argv;
 }
 
 // libgomp's compute threads spin after each step and keep a core from the rest of
@@ -135,27 +144,43 @@ void ProcessHost::take_events(TimePoint now) {
       break;
     }
     worker_watchdog_.on_heard(now);
-    on_event(*std::move(event));
+    on_event(*std::move(event), now);
   }
   worker_watchdog_.on_owed(jobs_.size(), now);
   if (const auto end = worker_.end()) on_end(*end, now);
 }
 
-void ProcessHost::on_event(engine::Event event) {
+void ProcessHost::on_event(engine::Event event, TimePoint now) {
   if (auto* failed = std::get_if<engine::Failed>(&event)) {
     worker_failure_ = std::move(*failed);
     return worker_.kill({});
   }
   if (std::holds_alternative<engine::Alive>(event)) return;
   jobs_.on_event(event);
-  if (std::holds_alternative<engine::Ready>(event)) {
+  if (const auto* ready = std::get_if<engine::Ready>(&event)) {
+    keep_context(ready->context_tokens);
     worker_watchdog_.on_ready();
     fallback_.on_ready();
+    walks_.on_started(now);
   } else if (std::holds_alternative<engine::Step>(event)) {
     worker_.on_work();
     fallback_.on_work();
   }
   tell_engine(std::move(event));
+}
+
+// Where the first worker chose it, so that whatever was let in fits later ones too. How many
+// streams they run at a time is theirs to say, as there is memory then.
+void ProcessHost::keep_context(std::uint32_t tokens) {
+  if (options_.context_tokens > 0) return;
+  options_.context_tokens = tokens;
+  worker_.call_next(next_worker());
+}
+
+std::vector<std::string> ProcessHost::next_worker() const {
+  const std::size_t rung = fallback_.rung();
+  return worker_argv(program_,
+                     rung == 0 ? options_ : with(options_, options_.fallbacks.at(rung - 1)));
 }
 
 void ProcessHost::on_end(const Child::End& end, TimePoint now) {
@@ -167,15 +192,19 @@ void ProcessHost::on_end(const Child::End& end, TimePoint now) {
   const Move move = fallback_.on_end(down.cause);
   down.other_settings = move == Move::down;
   down.rung = fallback_.rung();
-  tell_engine_down(end_of_worker(end, said), said ? End::told : End::died, down);
+  const bool final = said || move == Move::spent;
+  tell_engine_down(end_of_worker(end, said), final ? End::told : End::died, down);
   if (move == Move::down) {
     const LlamaFallback& fallback = options_.fallbacks.at(down.rung - 1);
-    worker_.replace(worker_argv(program_, with(options_, fallback)), now);
+    worker_.replace(next_worker(), now);
     notices_.push_back(fmt::format("fallback {} of {}, until the server is started again: {}",
                                    down.rung, fallback_.rungs(), to_text(fallback)));
   } else if (move == Move::back) {
-    worker_.replace(worker_argv(program_, options_), now);
+    worker_.replace(next_worker(), now);
     notices_.emplace_back("no fallback helped: it has its own settings again");
+  } else if (move == Move::spent) {
+    worker_.replace(next_worker(), walks_.on_failure(now));
+    notices_.emplace_back("no fallback can be loaded: it begins with its own settings again");
   }
 }
 

@@ -29,13 +29,15 @@ class ProcessHost final : public Host {
 
  private:
   void take_events(TimePoint now);
-  void on_event(engine::Event event);
+  void on_event(engine::Event event, TimePoint now);
+  void keep_context(std::uint32_t tokens);
   void on_end(const Child::End& end, TimePoint now);
   void take_vocabulary_events(TimePoint now);
+  std::vector<std::string> next_worker() const;
   void tend(Child& child, engine::Watchdog& watchdog, std::string_view stuck, TimePoint now);
 
   const std::string program_;
-  const LlamaModel options_;
+  LlamaModel options_;
   const io::Token first_;
   Child worker_;
   Child vocabulary_;
@@ -43,6 +45,7 @@ class ProcessHost final : public Host {
   engine::Watchdog vocabulary_watchdog_;
   engine::OpenJobs jobs_;
   engine::Fallback fallback_;
+  engine::Backoff walks_{{}};                     // Down the whole chain, in vain.
   std::optional<engine::Failed> worker_failure_;  // What it said before it ended.
   std::string vocabulary_failure_;
   bool vocabulary_ready_ = false;  // Once.

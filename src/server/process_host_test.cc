@@ -45,6 +45,14 @@ class FakeProgram {
   FakeProgram(const FakeProgram&) = delete;
   FakeProgram& operator=(const FakeProgram&) = delete;
 
+  // From its next start on.
+  void say(const engine::Event& worker) const {
+    std::string bytes;
+    engine::encode(worker, bytes);
+    write("new", bytes);
+    std::filesystem::rename(path_ / "new", path_ / "worker");
+  }
+
   std::string program() const { return path_ / "program"; }
   // How it was called, behind the path of the model.
   std::vector<std::string> calls(const char* command) const {
@@ -106,6 +114,10 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
            .prefill_pause_ms = 0,
            .kv_tokens = 7,
            .kv_type = "q8_0",
+           .park_memory_mb = 9,
+           .reuse_min = 0,
+           .grammar_bytes_max = 9,
+           .schema_ms = 11,
            .adapters = {{.name = "a", .path = "a.gguf"}, {.name = "b", .path = "b.gguf"}}};
   EXPECT_THAT(
       worker_argv("p", model),
@@ -113,9 +125,10 @@ TEST(ProcessHost, CallsItsProgramAsTheConfigSays) {
                   "2", "--threads", "3", "--gpu-layers", "-1", "--batch-tokens", "5",
                   "--step-target-ms", "6", "--speculate-tokens", "8", "--draft-model", "d.gguf",
                   "--no-ngrams", "--step-max-ms", "60", "--prefill-pause-ms", "0", "--kv-tokens",
-                  "7", "--kv-type", "q8_0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
-  EXPECT_THAT(vocabulary_argv("p", model),
-              ElementsAre("p", "vocabulary", "--fd", "3", "--model", "m.gguf"));
+                  "7", "--grammar-memory", "9", "--kv-type", "q8_0", "--park-memory", "9",
+                  "--prefix-reuse-min", "0", "--adapter", "a.gguf", "--adapter", "b.gguf"));
+  EXPECT_THAT(vocabulary_argv("p", model), ElementsAre("p", "vocabulary", "--fd", "3", "--model",
+                                                       "m.gguf", "--schema-ms", "11"));
 }
 
 TEST(ProcessHost, ReportsWhatTheWorkerSays) {
@@ -218,6 +231,55 @@ TEST(ProcessHost, FallsBackUntilTheChainIsSpent) {
   EXPECT_THAT(fake.calls("worker"),
               ElementsAre("model.gguf --parallel 8 --gpu-layers 9",
                           "model.gguf --parallel 8 --gpu-layers 4", "model.gguf --parallel 2"));
+}
+
+// Streams were let in that fit no less.
+TEST(ProcessHost, AContextThatTheFirstWorkerChoseStays) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config).fallbacks = {{.sequences_max = 2}};
+  const TestServer server{config};
+  engine::Ready smaller = ready();
+  smaller.context_tokens = 64;
+  fake.say(smaller);
+  kill(fake.pid("worker"), SIGKILL);
+  server.wait_for_metric("seedance_engine_restarts_total", 1);
+  fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
+  kill(fake.pid("worker"), SIGKILL);
+  while (fake.calls("worker").size() < 4) std::this_thread::yield();
+  auto calls = fake.calls("worker");
+  calls.resize(4);
+  EXPECT_THAT(calls,
+              ElementsAre("model.gguf", "model.gguf --ctx-size 128", "model.gguf --ctx-size 128",
+                          "model.gguf --ctx-size 128 --parallel 2"));
+}
+
+TEST(ProcessHost, BeginsWithItsOwnSettingsAgainWhereTheChainIsSpent) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}};
+  ServerConfig config = config_for(fake);
+  llama_of(config) = {.path = "model.gguf",
+                      .context_tokens = 128,
+                      .sequences_max = 8,
+                      .fallbacks = {{.sequences_max = 2}}};
+  const TestServer server{config};
+  fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
+  kill(fake.pid("worker"), SIGKILL);
+  while (fake.calls("worker").size() < 6) std::this_thread::yield();
+  fake.say(ready());
+  server.wait_for_metric("seedance_ready", 1);
+  auto calls = fake.calls("worker");
+  calls.resize(6);
+  const std::string own = "model.gguf --ctx-size 128 --parallel 8";
+  const std::string fallback = "model.gguf --ctx-size 128 --parallel 2";
+  EXPECT_THAT(calls, ElementsAre(own, own, fallback, own, fallback, own));
+}
+
+TEST(ProcessHost, AStartEndsWhereTheChainIsSpent) {
+  const FakeProgram fake{ready(), text::VocabularyReady{}, 100};
+  ServerConfig config = config_for(fake);
+  llama_of(config).fallbacks = {{.batch_tokens_max = 64}};
+  EXPECT_FALSE(run(config));
+  EXPECT_EQ(fake.calls("worker").size(), 4U);  // Two that are killed are no accident.
 }
 
 TEST(ProcessHost, ServesWithTheFallbackThatHolds) {

@@ -122,6 +122,42 @@ TEST_F(WsSessionTest, RequestsTheCoreHasNoRoomForAreRefused) {
   EXPECT_EQ(told().size(), 2U);
 }
 
+// Whoever came in without a key, when now one is asked for.
+class HttpAccessTest : public HttpSessionTest {
+ protected:
+  void close_gate() {
+    context_.access.gate = std::make_shared<const auth::Gate>(auth::GateRules{.plain_keys = {"k"}});
+  }
+};
+
+TEST_F(HttpAccessTest, AnAnswerEndsWhenItsReaderMayNotComeInAnyMore) {
+  ask();
+  accept(session_);
+  grow();
+  EXPECT_FALSE(session_.on_access(kNow));
+  EXPECT_THAT(render(session_, kNow), testing::HasSubstr("word "));
+  close_gate();
+  EXPECT_TRUE(session_.on_access(kNow));
+  EXPECT_EQ(told_only<core::ReaderGone>().reader, reader_) << "it is not cancelled";
+  grow();
+  const std::string last = render(session_, kNow);
+  EXPECT_THAT(last, testing::HasSubstr(R"("code":"unauthenticated")"));
+  EXPECT_THAT(last, testing::Not(testing::HasSubstr("word ")));
+  EXPECT_THAT(last, testing::EndsWith("\r\n0\r\n\r\n"));
+  EXPECT_EQ(session_.ending(), Session::Ending::close);
+  EXPECT_FALSE(session_.on_access(kNow)) << "once";
+}
+
+TEST_F(HttpAccessTest, WhoeverWaitsForAWholeAnswerIsRefused) {
+  ask("", false);
+  accept(session_);
+  close_gate();
+  EXPECT_TRUE(session_.on_access(kNow));
+  EXPECT_EQ(told_only<core::ReaderGone>().reader, reader_);
+  EXPECT_THAT(render(session_, kNow), testing::StartsWith("HTTP/1.1 401 "));
+  EXPECT_EQ(session_.ending(), Session::Ending::close);
+}
+
 TEST_F(HttpSessionTest, AMergedStreamIsRenderedAtItsTime) {
   ask();
   accept(session_);

@@ -29,6 +29,8 @@ Problem turned_away(auth::Refusal why) {
       return unknown(
           "this ticket was used, is too old or was never issued; POST /v1/tickets gives "
           "another");
+    case Refusal::revoked:
+      return unknown("you may not come in any more with what you came in with: get another");
     case Refusal::token_expired:
       return unknown("the token has expired; get a new one");
     case Refusal::token_audience:

@@ -32,13 +32,13 @@ TimePoint steady(WallTime at, TimePoint now) {
 WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
                      TimePoint now, std::optional<wire::WsDeflate> deflate, Caller caller)
     : context_(context),
-      socket_(context.config.limits.websocket, wire::WsRole::server, now),
-      connection_(connection),
-      caller_(std::move(caller)),
-      valid_until_(steady(caller_.principal.until, now)),
+      valid_until_(steady(caller.principal.until, now)),
       active_at_(now),
+      deflate_(deflate),
+      socket_(context.config.limits.websocket, wire::WsRole::server, now),
       subprotocol_(subprotocol),
-      deflate_(deflate) {
+      connection_(connection),
+      caller_(std::move(caller)) {
   if (deflate_) socket_.allow_compression(context_.inflater);
   context_.counters.websockets_open.add();
 }
@@ -380,6 +380,7 @@ void WsSession::render_readers(Rendering& out, std::size_t bytes_max, TimePoint 
     compress(out.bytes, begin);
     reader.render_at = now + reader.merge;
     out.frames.push_back({begin, out.bytes.size(), reader.request, before});
+    ended_ = ended_ || rendered.done;
     cut_off_ = cut_off_ || reader.has_news();
   }
   cut_off_ = cut_off_ || out.bytes.size() >= bytes_max;
@@ -409,14 +410,16 @@ void WsSession::take_back(const Rendering::Frame& frame) {
 
 void WsSession::on_sent(TimePoint now) {
   if (!readers_.empty()) active_at_ = now;
-  std::erase_if(readers_, [this](Reader& reader) {
-    if (reader.cursor.done) finish(reader);
-    return reader.cursor.done;
-  });
-  submit_waiting(now);
+  if (std::exchange(ended_, false)) {
+    std::erase_if(readers_, [this](Reader& reader) {
+      if (reader.cursor.done) finish(reader);
+      return reader.cursor.done;
+    });
+  }
+  if (waiting_) submit_waiting(now);
   if (readers_.empty()) std::vector<Reader>{}.swap(readers_);  // Idle, it owns nothing.
   if (!kept_.empty() && may_take()) go_on(now);
-  close_if_drained(now);
+  if (draining_) close_if_drained(now);
 }
 
 void WsSession::finish(Reader& reader) {
@@ -428,6 +431,7 @@ void WsSession::finish(Reader& reader) {
 
 Session::Ending WsSession::ending() const {
   if (dropped_) return Ending::drop;
+  if (socket_.may_send_data()) return Ending::open;
   if (socket_.finished()) return Ending::close;
   return socket_.half_closed() ? Ending::half_close : Ending::open;
 }

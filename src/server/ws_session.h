@@ -134,28 +134,30 @@ class WsSession final : public Session {
   std::vector<Reader>::iterator find_id(std::string_view id);
   const Finished* find_finished(std::string_view id) const;
 
+  // What every frame needs comes first, in few cache lines.
   EdgeContext& context_;
-  wire::WsConnection socket_;
-  const ConnectionId connection_;
-  const Caller caller_;
-  TimePoint valid_until_;  // When his token holds no more.
   std::vector<Reader> readers_;
-  std::unique_ptr<WaitingRequests> waiting_;  // Not empty, or not there.
-  std::vector<Cancelling> cancelling_;
-  std::vector<Finished> finished_;   // The last ones, in the order of their ends.
-  std::string answers_;              // Whole frames.
-  std::string kept_;                 // Input whose messages were not taken yet.
-  std::size_t turn_bytes_ = 0;       // Of messages taken in this turn, inflated ...
-  std::uint32_t turn_messages_ = 0;  // ... and how many.
+  std::uint32_t first_ = 0;          // Of readers_, to be rendered next.
+  std::uint32_t turn_messages_ = 0;  // Taken in this turn ...
+  std::size_t turn_bytes_ = 0;       // ... and their bytes, inflated.
+  TimePoint valid_until_;            // When the caller's token holds no more.
   TimePoint active_at_;              // Something other than pings was last of interest.
-  std::uint32_t requests_ = 0;
-  std::uint32_t first_ = 0;  // Of readers_, to be rendered next.
-  api::Subprotocol subprotocol_;
   std::optional<wire::WsDeflate> deflate_;
   bool cut_off_ = false;  // There was no room for all that was to be rendered.
+  bool ended_ = false;    // The end of a stream was rendered.
   bool draining_ = false;
   bool blocked_ = false;
-  bool dropped_ = false;  // The peer is gone: nothing has to be sent any more.
+  bool dropped_ = false;                      // The peer is gone: nothing has to be sent any more.
+  std::unique_ptr<WaitingRequests> waiting_;  // Not empty, or not there.
+  std::string answers_;                       // Whole frames.
+  std::string kept_;                          // Input whose messages were not taken yet.
+  wire::WsConnection socket_;
+  api::Subprotocol subprotocol_;
+  const ConnectionId connection_;
+  const Caller caller_;
+  std::vector<Cancelling> cancelling_;
+  std::vector<Finished> finished_;  // The last ones, in the order of their ends.
+  std::uint32_t requests_ = 0;
 };
 
 }  // namespace seedance::server

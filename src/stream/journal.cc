@@ -152,7 +152,10 @@ std::optional<JournalWrite> Journal::take() {
   segment.bytes += limits_.batch_bytes_extra;
   bytes_ += limits_.batch_bytes_extra;
   segment.last_batch = last_batch_;
-  if (segment.bytes >= std::min(limits_.segment_bytes, limits_.bytes_max / 4)) ++segment_;
+  if (segment.bytes >= std::min(limits_.segment_bytes, limits_.bytes_max / 4)) {
+    ++segment_;
+    current_ = nullptr;
+  }
   return write;
 }
 
@@ -230,12 +233,16 @@ void Journal::reserve(StreamId stream, std::uint64_t bytes) {
 }
 
 Journal::Segment& Journal::current() {
-  const auto [at, is_new] = segments_.try_emplace(segment_);
-  if (is_new) {
-    at->second.bytes = kSegmentHeaderBytes;
+  if (current_ == nullptr) {
+    current_ = &segments_[segment_];
+    current_->bytes = kSegmentHeaderBytes;
     bytes_ += kSegmentHeaderBytes;
   }
-  return at->second;
+  return *current_;
+}
+
+Journal::Segment& Journal::segment(std::uint32_t number) {
+  return number == segment_ ? current() : segments_.at(number);
 }
 
 // Gives the bytes that the record takes.
@@ -270,7 +277,7 @@ std::uint64_t Journal::ended_bytes_of(const Entry& entry) {
 
 void Journal::grow(Entry& entry, std::uint64_t bytes) {
   entry.state_bytes += bytes;
-  segments_.at(entry.segment).state_bytes += bytes;
+  segment(entry.segment).state_bytes += bytes;
 }
 
 void Journal::leave(StreamId stream, Entry& entry) {

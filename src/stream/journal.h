@@ -70,6 +70,7 @@ class Journal {
 
   // Continues behind what recovery found, in a segment of its own.
   Journal(JournalLimits limits, const Recovery& recovery);
+  Journal(Journal&&) = default;  // A map's elements stay where they are.
 
   // Each adds a record to the batch being collected, and checks that it continues
   // what was put before, as the reader will. State: for a new stream, or the whole of
@@ -137,6 +138,7 @@ class Journal {
   };
 
   Segment& current();
+  Segment& segment(std::uint32_t number);
   template <typename Record>
   void put_tokens(const Record& record, Offset from, std::uint64_t count, Entry& stream);
   template <typename Record>
@@ -162,7 +164,8 @@ class Journal {
   std::uint64_t bytes_ = 0;
   std::uint64_t reserved_ = 0;
   std::uint64_t ended_bytes_ = 0;
-  std::uint32_t segment_ = 0;  // Being written.
+  std::uint32_t segment_ = 0;   // Being written.
+  Segment* current_ = nullptr;  // Its own, once something was put.
 };
 
 }  // namespace seedance::stream

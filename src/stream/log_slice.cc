@@ -11,8 +11,18 @@
 namespace seedance::stream {
 namespace {
 
-WallTime wall_time(const LogSlice& slice, Offset at) {
-  return WallTime{slice.log.time(at).time_since_epoch() + slice.to_wall};
+WallTime wall_time(const LogSlice& slice, TimePoint at) {
+  return WallTime{at.time_since_epoch() + slice.to_wall};
+}
+
+// Its tokens' text, in bytes of the log's.
+struct TextRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+TextRange text_range(const LogSlice& slice) {
+  return {.begin = slice.log.text_end(slice.from), .end = slice.log.text_end(slice.to)};
 }
 
 template <typename T>
@@ -23,7 +33,7 @@ char* put(char* to, T value) {
 }
 
 // The body, as a TokensRecord without logprobs has it (docs/formats/journal.md, kind 2).
-void put_body(char* to, const LogSlice& slice) {
+void put_body(char* to, const LogSlice& slice, TextRange range) {
   const TokenLog& log = slice.log;
   const std::uint64_t count = slice.to.value - slice.from.value;
   to = put(to, slice.stream.high);
@@ -35,14 +45,15 @@ void put_body(char* to, const LogSlice& slice) {
   char* times = to + count * sizeof(TokenId::value);
   char* sizes = times + count * sizeof(WallTime::rep);
   char* text = sizes + count * sizeof(std::uint32_t);
-  std::uint64_t before = log.text_end(slice.from);
+  std::uint64_t before = range.begin;
   for (Offset at = slice.from; at < slice.to; at = at + 1) {
-    const std::uint64_t end = log.text_end(at + 1);
-    to = put(to, log.token(at).value);
-    times = put(times, wall_time(slice, at).time_since_epoch().count());
-    sizes = put(sizes, static_cast<std::uint32_t>(end - std::exchange(before, end)));
+    const TokenLog::Token token = log.at(at);
+    to = put(to, token.id.value);
+    times = put(times, wall_time(slice, token.at).time_since_epoch().count());
+    sizes = put(sizes, static_cast<std::uint32_t>(token.text_end - before));
+    before = token.text_end;
   }
-  log.copy_text(slice.from, slice.to, text);
+  log.copy_bytes(range.begin, range.end, text);
 }
 
 }  // namespace
@@ -53,7 +64,7 @@ Tokens to_tokens(const LogSlice& slice) {
   for (Offset at = slice.from; at < slice.to; at = at + 1) {
     const std::uint64_t end = slice.log.text_end(at + 1);
     tokens.ids.push_back(slice.log.token(at));
-    tokens.times.push_back(wall_time(slice, at));
+    tokens.times.push_back(wall_time(slice, slice.log.time(at)));
     tokens.text_bytes.push_back(static_cast<std::uint32_t>(end - std::exchange(before, end)));
     if (slice.log.with_logprobs()) tokens.logprobs.push_back(slice.log.logprobs(at));
   }
@@ -71,14 +82,15 @@ void encode(const LogSlice& slice, std::string& out) {
     return;
   }
   constexpr std::size_t kTokenBytes = sizeof(TokenId::value) + sizeof(WallTime::rep) + 4;
-  const std::uint64_t text_bytes = slice.log.text_end(slice.to) - slice.log.text_end(slice.from);
-  const std::size_t body_bytes =
-      kTokensBodyBytes + (slice.to.value - slice.from.value) * kTokenBytes + text_bytes;
+  const TextRange range = text_range(slice);
+  const std::size_t body_bytes = kTokensBodyBytes +
+                                 ((slice.to.value - slice.from.value) * kTokenBytes) +
+                                 (range.end - range.begin);
   const std::size_t begin = out.size();
   const std::size_t size = begin + kRecordHeaderBytes + body_bytes;
   out.resize_and_overwrite(size, [&](char* data, std::size_t) {
     char* record = data + begin;
-    put_body(record + kRecordHeaderBytes, slice);
+    put_body(record + kRecordHeaderBytes, slice, range);
     seal_record(record, body_bytes, kind_of<TokensRecord>());
     return size;  // What is given may be the capacity.
   });

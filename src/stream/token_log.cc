@@ -32,12 +32,11 @@ const TokenLogprobs& TokenLog::logprobs(Offset at) const {
   return logprobs_[at.value];
 }
 
-void TokenLog::copy_text(Offset from, Offset to, char* out) const {
-  const std::uint64_t end = text_end(to);
-  for (std::uint64_t at = text_end(from); at < end;) {
-    const std::span<const char> run = text_.run(at, end);
+void TokenLog::copy_bytes(std::uint64_t begin, std::uint64_t end, char* out) const {
+  while (begin < end) {
+    const std::span<const char> run = text_.run(begin, end);
     out = std::copy(run.begin(), run.end(), out);
-    at += run.size();
+    begin += run.size();
   }
 }
 

@@ -36,6 +36,12 @@ struct Cursor {
 // invisible. Nothing is ever altered or removed. Knows nothing of its readers.
 class TokenLog {
  public:
+  struct Token {
+    TokenId id;
+    std::uint32_t text_end = 0;  // Of the visible text up to and with it, in bytes.
+    TimePoint at;
+  };
+
   explicit TokenLog(bool with_logprobs) : with_logprobs_(with_logprobs) {}
   TokenLog(const TokenLog&) = delete;
   TokenLog& operator=(const TokenLog&) = delete;
@@ -70,6 +76,7 @@ class TokenLog {
     const std::uint64_t published = published_.load(std::memory_order_acquire);
     return {.end = {published / 2}, .done = published % 2 == 1};
   }
+  Token at(Offset at) const { return tokens_[at.value]; }
   TokenId token(Offset at) const { return tokens_[at.value].id; }
   TimePoint time(Offset at) const { return tokens_[at.value].at; }
   bool with_logprobs() const { return with_logprobs_; }
@@ -81,7 +88,10 @@ class TokenLog {
   }
 
   // The visible text of tokens [from, to): copied to where there is room for it, or appended.
-  void copy_text(Offset from, Offset to, char* out) const;
+  void copy_text(Offset from, Offset to, char* out) const {
+    copy_bytes(text_end(from), text_end(to), out);
+  }
+  void copy_bytes(std::uint64_t begin, std::uint64_t end, char* out) const;
   void append_text(Offset from, Offset to, std::string& out) const;
 
   // The same, where it lies; what lies in pieces is put together in `spill`.
@@ -97,12 +107,6 @@ class TokenLog {
   void prefetch_text(Offset from) const;
 
  private:
-  struct Token {
-    TokenId id;
-    std::uint32_t text_end = 0;  // Of the visible text up to and with it, in bytes.
-    TimePoint at;
-  };
-
   // What every reader looks at comes first, in few cache lines.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};  // 2 x tokens + done.
   const bool with_logprobs_;

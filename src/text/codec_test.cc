@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string_view>
+
 #include "base/message.h"
+#include "base/test_seeds.h"
 
 namespace seedance::text {
 namespace {
@@ -59,6 +63,19 @@ std::string body_of(const T& message) {
   std::string out;
   encode(message, out);
   return out.substr(kSizeBytes);
+}
+
+TEST(TextCodec, SeedsOfItsFuzzerAreOfThisFormat) {
+  const auto expect = [](std::string_view name, const auto& message) {
+    expect_seed("text_codec_fuzz", name, body_of(message));
+  };
+  constexpr std::array<std::string_view, 7> kRequests{
+      "request_text",  "request_tokens",  "request_messages", "request_continues",
+      "request_empty", "request_grammar", "request_schema"};
+  for (std::size_t i = 0; i < kRequests.size(); ++i) expect(kRequests[i], requests().at(i));
+  constexpr std::array<std::string_view, 5> kEvents{"ready", "failed", "prompt", "prompt_grammar",
+                                                    "problem"};
+  for (std::size_t i = 0; i < kEvents.size(); ++i) expect(kEvents[i], events().at(i));
 }
 
 TEST(TextCodec, RequestsReadBackAndEveryCutIsRefused) {

@@ -33,8 +33,9 @@ Detokenizer::Detokenizer(std::shared_ptr<const PieceTable> pieces, TextOptions o
 
 Detokenizer::State Detokenizer::feed(TokenId token, std::string& out) {
   SEEDANCE_CHECK(!finished_, "no token follows the end");
-  const std::string_view piece = pieces_->visible(token);
-  if (piece.empty() || state_ == State::stopped) return state_;
+  const PieceTable::Piece piece = pieces_->piece(token);
+  const bool visible = piece.kind == PieceKind::text && !piece.bytes.empty();
+  if (!visible || state_ == State::stopped) return state_;
   if (stops_.empty() && boundary_ == Boundary::utf8) {
     append_whole(piece, out);
     return state_;
@@ -57,12 +58,12 @@ void Detokenizer::finish(std::string& out) {
 }
 
 // Appends what `piece` completes; the beginning of a character stays in tail_.
-void Detokenizer::append_whole(std::string_view piece, std::string& text) {
-  if (tail_.empty() && is_utf8(piece)) {
-    text += piece;
+void Detokenizer::append_whole(const PieceTable::Piece& piece, std::string& text) {
+  if (tail_.empty() && piece.whole) {
+    text += piece.bytes;
     return;
   }
-  tail_ += piece;
+  tail_ += piece.bytes;
   const std::size_t whole = tail_.size() - incomplete_utf8_tail(tail_);
   append_valid_utf8(text, std::string_view{tail_}.substr(0, whole));
   tail_.erase(0, whole);

@@ -77,7 +77,7 @@ class Detokenizer {
   std::size_t held_bytes() const { return held_.size() + tail_.size(); }
 
  private:
-  void append_whole(std::string_view piece, std::string& text);
+  void append_whole(const PieceTable::Piece& piece, std::string& text);
   void find_stop(std::size_t from);
   void release(std::string& out);
   std::size_t grapheme_end(std::size_t limit);

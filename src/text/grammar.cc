@@ -133,6 +133,12 @@ void Grammar::find_classes() {
   class_begins_.erase(repeated.begin(), repeated.end());
 }
 
+std::size_t Grammar::bytes() const {
+  const auto of = [](const auto& all) { return all.capacity() * sizeof(all.front()); };
+  return of(elements_) + of(starts_) + of(rule_ends_) + of(ranges_) + of(set_ends_) +
+         of(class_begins_);
+}
+
 std::uint32_t Grammar::class_of(char32_t character) const {
   const auto next = std::ranges::upper_bound(class_begins_, character);
   return static_cast<std::uint32_t>(next - class_begins_.begin());

@@ -61,6 +61,8 @@ class Grammar {
   // Some character from `first` to `last`.
   bool allows_some(std::uint32_t set, char32_t first, char32_t last) const;
 
+  std::size_t bytes() const;  // Of memory that it takes.
+
   // Characters that no rule tells apart have one class.
   std::uint32_t class_of(char32_t character) const;
 

@@ -52,6 +52,14 @@ std::uint32_t GrammarMatcher::number(Places places) {
   return found->second;
 }
 
+std::size_t GrammarMatcher::bytes() const {
+  constexpr std::size_t kHashNode = 48;  // With its share of the buckets.
+  constexpr std::size_t kState = 112;    // A node of a tree, and what its list takes beside places.
+  return grammar_.bytes() + places_.size() * (sizeof(Place) + sizeof(std::uint64_t) + kHashNode) +
+         states_.size() * (sizeof(void*) + kState) + state_places_ * sizeof(std::uint32_t) +
+         (next_.size() + completes_.size()) * kHashNode;
+}
+
 // Appends the places of characters to come that `place` leads to, and 0 for the end.
 void GrammarMatcher::expand(Place first, Places& out) {
   pending_.assign(1, first);

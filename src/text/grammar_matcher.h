@@ -46,6 +46,8 @@ class GrammarMatcher {
   // Whether the text may end here.
   bool may_end(const State& state) const;
 
+  std::size_t bytes() const;  // Of memory that it takes, about.
+
   bool exhausted() const { return exhausted_; }
   // Lets it do as much work again.
   void renew() { steps_ = 0; }

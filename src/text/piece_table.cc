@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/unicode.h"
 
 namespace seedance::text {
 namespace {
@@ -17,27 +18,27 @@ void PieceTable::add(std::string_view piece, PieceKind kind) {
   bytes_ += piece;
   SEEDANCE_CHECK(bytes_.size() <= std::numeric_limits<std::uint32_t>::max(),
                  "a vocabulary is far smaller than 4 GiB");
-  ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
-  kinds_.push_back(kind);
+  entries_.push_back(
+      {.end = static_cast<std::uint32_t>(bytes_.size()), .kind = kind, .whole = is_utf8(piece)});
 }
 
 bool PieceTable::contains(TokenId token) const {
   return token.value >= 0 && static_cast<std::size_t>(token.value) < size();
 }
 
-std::string_view PieceTable::visible(TokenId token) const {
-  return kind(token) == PieceKind::text ? raw(token) : std::string_view{};
-}
-
-std::string_view PieceTable::raw(TokenId token) const {
+PieceTable::Piece PieceTable::piece(TokenId token) const {
   if (!contains(token)) return {};
   const auto at = static_cast<std::size_t>(token.value);
-  const std::uint32_t begin = at == 0 ? 0 : ends_[at - 1];
-  return std::string_view{bytes_}.substr(begin, ends_[at] - begin);
+  const Entry& entry = entries_[at];
+  const std::uint32_t begin = at == 0 ? 0 : entries_[at - 1].end;
+  return {.bytes = {bytes_.data() + begin, entry.end - begin},
+          .kind = entry.kind,
+          .whole = entry.whole};
 }
 
-PieceKind PieceTable::kind(TokenId token) const {
-  return contains(token) ? kinds_[static_cast<std::size_t>(token.value)] : PieceKind::control;
+std::string_view PieceTable::visible(TokenId token) const {
+  const Piece one = piece(token);
+  return one.kind == PieceKind::text ? one.bytes : std::string_view{};
 }
 
 std::string PieceTable::encode() const {
@@ -45,10 +46,10 @@ std::string PieceTable::encode() const {
   out.reserve(sizeof(std::uint32_t) + size() * kHeadBytes + bytes_.size());
   append(out, static_cast<std::uint32_t>(size()), kOrder);
   for (std::size_t at = 0; at < size(); ++at) {
-    const std::string_view piece = raw({static_cast<std::int32_t>(at)});
-    append(out, static_cast<std::uint8_t>(kinds_[at]), kOrder);
-    append(out, static_cast<std::uint32_t>(piece.size()), kOrder);
-    out += piece;
+    const Piece one = piece({static_cast<std::int32_t>(at)});
+    append(out, static_cast<std::uint8_t>(one.kind), kOrder);
+    append(out, static_cast<std::uint32_t>(one.bytes.size()), kOrder);
+    out += one.bytes;
   }
   return out;
 }
@@ -63,8 +64,7 @@ Result<PieceTable> PieceTable::decode(Bytes bytes) {
   if (rest.size() / kHeadBytes < count) return fail(Errc::corrupt, "piece table: pieces missing");
 
   PieceTable table;
-  table.ends_.reserve(count);
-  table.kinds_.reserve(count);
+  table.entries_.reserve(count);
   table.bytes_.reserve(rest.size() - count * kHeadBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (rest.size() < kHeadBytes) return fail(Errc::corrupt, "piece table: pieces missing");

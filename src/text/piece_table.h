@@ -25,21 +25,27 @@ enum class PieceKind : std::uint8_t {
 // tokens, and one token may hold the tail of one and the head of another.
 class PieceTable {
  public:
+  struct Piece {
+    std::string_view bytes;  // Valid as long as the table.
+    PieceKind kind = PieceKind::control;
+    bool whole = true;  // No character is cut, and nothing is no UTF-8.
+  };
+
   // Ids are given in order, from 0.
   void add(std::string_view piece, PieceKind kind);
 
-  std::size_t size() const { return kinds_.size(); }
+  std::size_t size() const { return entries_.size(); }
   bool contains(TokenId token) const;
 
-  // Empty for control and end pieces and for ids outside the table. Valid as
-  // long as the table.
-  std::string_view visible(TokenId token) const;
+  // An empty control piece for ids outside the table.
+  Piece piece(TokenId token) const;
+  PieceKind kind(TokenId token) const { return piece(token).kind; }
 
   // The bytes of any piece, control pieces too: for logprobs.
-  std::string_view raw(TokenId token) const;
+  std::string_view raw(TokenId token) const { return piece(token).bytes; }
 
-  // Control for ids outside the table.
-  PieceKind kind(TokenId token) const;
+  // Empty for control and end pieces.
+  std::string_view visible(TokenId token) const;
 
   // One byte string and back: u32 count, then for each piece u8 kind, u32 size,
   // bytes; little-endian.
@@ -49,9 +55,17 @@ class PieceTable {
   friend bool operator==(const PieceTable&, const PieceTable&) = default;
 
  private:
+  // A piece's bytes lie behind those of the one before it.
+  struct Entry {
+    std::uint32_t end = 0;
+    PieceKind kind = PieceKind::control;
+    bool whole = true;
+
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
   std::string bytes_;
-  std::vector<std::uint32_t> ends_;  // Of each piece in bytes_.
-  std::vector<PieceKind> kinds_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace seedance::text

@@ -99,6 +99,12 @@ const TokenSet& TokenConstraint::allowed() {
   return known_.front().allowed;
 }
 
+std::size_t TokenConstraint::bytes() const {
+  std::size_t sum = matcher_.bytes();
+  for (const Known& known : known_) sum += known.allowed.bytes();
+  return sum;
+}
+
 bool TokenConstraint::accept(TokenId token) {
   matcher_.renew();
   if (order_->pieces().kind(token) == PieceKind::end) {

@@ -19,6 +19,7 @@ class TokenSet {
 
   void add(TokenId token);
   bool contains(TokenId token) const;
+  std::size_t bytes() const { return bits_.size() * sizeof(std::uint64_t); }
 
   friend bool operator==(const TokenSet&, const TokenSet&) = default;
 
@@ -63,6 +64,8 @@ class TokenConstraint {
   // Goes on behind a token. False, and then nothing is allowed any more, when it is not
   // allowed. Behind an end token nothing may come.
   bool accept(TokenId token);
+
+  std::size_t bytes() const;  // Of memory that it takes, about.
 
   // The grammar has taken more work than one answer may: what else is said is not to be
   // relied on.

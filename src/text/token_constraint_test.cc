@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <optional>
 #include <string>
@@ -113,6 +114,21 @@ TEST(TokenConstraint, SaysWhenItIsExhausted) {
                              order};
   constraint.allowed();
   EXPECT_TRUE(constraint.exhausted());
+}
+
+TEST(TokenConstraint, TellsAboutHowMuchMemoryItTakes) {
+  const PieceOrder order{table({"a", "b", "c", "ab", "\xC3", "\xC3\xA9"})};
+  for (const std::string_view gbnf :
+       {"root ::= [^x]{1500}", "root ::= \"a\" | \"b\"",
+        "root ::= [ab]{400} | [bc]{400} | \"a\" root \"b\" | \"ab\" root \"c\""}) {
+    const std::size_t before = mallinfo2().uordblks;
+    TokenConstraint constraint{grammar(gbnf), order};
+    for (int i = 0; i < 1000 && constraint.allowed().contains({2}); ++i) constraint.accept({2});
+    const std::size_t taken = mallinfo2().uordblks - before;
+    if (taken == 0) GTEST_SKIP() << "this malloc does not tell";
+    EXPECT_GT(constraint.bytes(), taken / 2) << gbnf;
+    EXPECT_LT(constraint.bytes(), taken * 3 / 2 + 512) << gbnf;
+  }
 }
 
 }  // namespace

@@ -26,6 +26,23 @@ std::uint64_t not_plain(std::uint64_t word) {
          (kOnes * 0x80);
 }
 
+// The last eight bytes of a text; of a shorter one all, some of them twice, or spaces.
+std::uint64_t last_bytes(std::string_view text) {
+  std::uint64_t word = 0x2020'2020'2020'2020;
+  if (text.size() >= sizeof word) {
+    std::memcpy(&word, text.data() + text.size() - sizeof word, sizeof word);
+  } else if (text.size() >= sizeof word / 2) {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    std::memcpy(&begin, text.data(), sizeof begin);
+    std::memcpy(&end, text.data() + text.size() - sizeof end, sizeof end);
+    word = begin | (std::uint64_t{end} << 32);
+  } else {
+    for (const char c : text) word = (word << 8) | static_cast<unsigned char>(c);
+  }
+  return word;
+}
+
 // Where the first byte at or behind `at` is that needs care.
 std::size_t skip_plain(std::string_view text, std::size_t at) {
   std::uint64_t word = 0;
@@ -33,12 +50,7 @@ std::size_t skip_plain(std::string_view text, std::size_t at) {
     std::memcpy(&word, text.data() + at, sizeof word);
     if (not_plain(word) != 0) break;
   }
-  // The last ones at once, filled up with spaces.
-  if (const std::size_t left = text.size() - at; left > 0 && left < sizeof word) {
-    word = 0x2020'2020'2020'2020;
-    std::memcpy(&word, text.data() + at, left);
-    if (not_plain(word) == 0) return text.size();
-  }
+  if (at + sizeof word > text.size() && not_plain(last_bytes(text)) == 0) return text.size();
   while (at < text.size() && is_plain(text[at])) ++at;
   return at;
 }

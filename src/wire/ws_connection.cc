@@ -60,11 +60,11 @@ struct WsConnection::Inbox {
 WsConnection::WsConnection(const WsLimits& limits, WsRole role, TimePoint now,
                            std::uint64_t mask_seed)
     : limits_(&limits),
-      now_(now),
       heard_at_(now),
+      role_(role),
+      now_(now),
       window_began_at_(now),
-      mask_seed_(mask_seed),
-      role_(role) {}
+      mask_seed_(mask_seed) {}
 
 WsConnection::~WsConnection() = default;
 
@@ -348,10 +348,6 @@ void WsConnection::drop(CloseCode code, const char* why) {
   inbox_.reset();
   std::string{}.swap(output_);
   pong_bytes_ = 0;
-}
-
-std::string_view WsConnection::output() const {
-  return output_;
 }
 
 void WsConnection::output_sent(std::size_t count) {

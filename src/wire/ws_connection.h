@@ -118,7 +118,7 @@ class WsConnection {
   // Control frames to be sent now; output_sent() says how many bytes of them
   // were. At most 512 bytes; when more pongs are due than fit, the last of them is
   // sent instead of those before it (5.5.3).
-  std::string_view output() const;
+  std::string_view output() const { return output_; }
   void output_sent(std::size_t count);
 
   bool may_send_data() const { return phase_ == Phase::open; }
@@ -155,26 +155,27 @@ class WsConnection {
   void queue_pong(Bytes payload);
   void queue_close(std::uint16_t code, std::string_view reason);
 
+  // What deadline() needs comes first.
   const WsLimits* limits_;
-  Inflater* inflater_ = nullptr;  // Null: no message may be compressed.
-  std::span<std::byte> input_;    // What next() has not used yet.
   std::unique_ptr<Inbox> inbox_;  // Only while a frame or message is unfinished.
   std::string output_;
-  TimePoint now_;  // Of the last event.
   TimePoint heard_at_;
-  TimePoint window_began_at_;  // See controls_max.
-  TimePoint close_by_ = kNever;
-  std::uint64_t mask_seed_;
-  const char* why_ = "";  // Reason of a WsClosed that is due.
-  std::uint32_t masks_used_ = 0;
-  std::uint32_t controls_ = 0;     // In the window.
-  std::uint16_t closed_code_ = 0;  // A WsClosed is due when not 0.
-  std::uint16_t pong_at_ = 0;      // Where in output_ a pong is that may still be replaced ...
-  std::uint16_t pong_bytes_ = 0;   // ... and its size, 0 when there is none.
   WsRole role_;
   Phase phase_ = Phase::open;
   bool pinged_ = false;
   bool blocked_ = false;
+  std::uint16_t closed_code_ = 0;  // A WsClosed is due when not 0.
+  Inflater* inflater_ = nullptr;   // Null: no message may be compressed.
+  std::span<std::byte> input_;     // What next() has not used yet.
+  TimePoint now_;                  // Of the last event.
+  TimePoint window_began_at_;      // See controls_max.
+  TimePoint close_by_ = kNever;
+  std::uint64_t mask_seed_;
+  const char* why_ = "";  // Reason of a WsClosed that is due.
+  std::uint32_t masks_used_ = 0;
+  std::uint32_t controls_ = 0;    // In the window.
+  std::uint16_t pong_at_ = 0;     // Where in output_ a pong is that may still be replaced ...
+  std::uint16_t pong_bytes_ = 0;  // ... and its size, 0 when there is none.
 };
 
 }  // namespace seedance::wire

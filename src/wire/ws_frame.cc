@@ -27,9 +27,8 @@ bool may_be_compressed(std::uint8_t opcode) {
   return opcode == 0x1 || opcode == 0x2;
 }
 
-void append_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes,
-                   std::uint8_t mask_bit, Compressed compressed) {
-  char header[kFrameHeaderMax];
+std::size_t write_header(char* header, Opcode opcode, Fin fin, std::size_t payload_bytes,
+                         std::uint8_t mask_bit, Compressed compressed) {
   std::size_t size = 2;
   header[0] = static_cast<char>((fin == Fin::yes ? kFinBit : 0) |
                                 (compressed == Compressed::yes ? kCompressedBit : 0) |
@@ -47,7 +46,7 @@ void append_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload
     std::memcpy(header + 2, &length, sizeof length);
     size += sizeof length;
   }
-  out.append(header, size);
+  return size;
 }
 
 }  // namespace
@@ -100,14 +99,21 @@ DecodedHeader decode_frame_header(Bytes input, Compressed allowed) {
   return decoded;
 }
 
+std::size_t write_frame_header(char* to, Opcode opcode, Fin fin, std::size_t payload_bytes,
+                               Compressed compressed) {
+  return write_header(to, opcode, fin, payload_bytes, 0, compressed);
+}
+
 void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes,
                          Compressed compressed) {
-  append_header(out, opcode, fin, payload_bytes, 0, compressed);
+  char header[kFrameHeaderMax];
+  out.append(header, write_frame_header(header, opcode, fin, payload_bytes, compressed));
 }
 
 void append_masked_frame(std::string& out, Opcode opcode, Fin fin, std::string_view payload,
                          MaskKey mask, Compressed compressed) {
-  append_header(out, opcode, fin, payload.size(), kMaskBit, compressed);
+  char header[kFrameHeaderMax];
+  out.append(header, write_header(header, opcode, fin, payload.size(), kMaskBit, compressed));
   out.append(reinterpret_cast<const char*>(mask.data()), mask.size());
   const std::size_t begin = out.size();
   out += payload;

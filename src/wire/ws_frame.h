@@ -82,8 +82,12 @@ struct DecodedHeader {
 // where the extension was agreed on: otherwise RSV1 is a reserved bit, too.
 DecodedHeader decode_frame_header(Bytes input, Compressed allowed = Compressed::no);
 
-// Appends the header of an unmasked frame (what a server sends); the caller
-// appends the payload.
+// Writes the header of an unmasked frame (what a server sends) to where there is room for
+// kFrameHeaderMax bytes. Gives its size.
+std::size_t write_frame_header(char* to, Opcode opcode, Fin fin, std::size_t payload_bytes,
+                               Compressed compressed = Compressed::no);
+
+// Appends one; the caller appends the payload.
 void append_frame_header(std::string& out, Opcode opcode, Fin fin, std::size_t payload_bytes,
                          Compressed compressed = Compressed::no);
 

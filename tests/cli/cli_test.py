@@ -73,9 +73,11 @@ class Directory(unittest.TestCase):
 
 class Refusals(Directory):
     def test_flags(self):
-        self.assert_refused(run("serve", "--prot", "1"), "--prot")
+        self.assert_refused(run("serve", "--prot", "1"), "did you mean --port?")
         self.assert_refused(run("serve", "--port"), "--port")
         self.assert_refused(run("nonsense"), "nonsense")
+        self.assert_refused(run("sevre", "--port", "1"), "no command sevre", "did you mean serve?")
+        self.assert_refused(run("keys", "revok", "x"), "did you mean revoke?")
         self.assert_refused(run("serve", "--port", "1", "--port", "2"), "--port was given twice")
         self.assert_refused(run("serve", "--insecure", "--insecure"), "--insecure was given twice")
         self.assert_refused(run("chat", "hello", "--seed", "1", "--seed", "2"), "--seed was given")

@@ -2,7 +2,7 @@
 // stream goes on to its end, with no token lost or repeated, or ends with a typed error.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -151,6 +151,22 @@ describe('the chain of fallbacks', all, () => {
       assert.equal(await server.stop(), 0);
     });
   }
+
+  // For a while there is no memory for any of them.
+  test('begins anew where it is spent', async () => {
+    const fault = only(4, 'oom@load');
+    writeFileSync(fault.file, 'xxxx');  // Nobody suffers yet.
+    const server = await start(fault.text, '--fallback', 'batch_tokens=64');
+    const client = await server.connect();
+    writeFileSync(fault.file, '');
+    process.kill(server.children('worker')[0], 'SIGKILL');
+    assertWhole(await ask(client, 'a', 50), 50);
+    assert.equal(await ends(server, 'oom'), 4);
+    assert.equal(await metric(server, 'seedance_engine_fallback'), 0);
+    await assertNothingLost(server);
+    await client.close();
+    assert.equal(await server.stop(), 0);
+  });
 
   // A request that kills workers with any settings fails alone, and leaves the server as it was.
   test('is gone back where it was of no use', async () => {

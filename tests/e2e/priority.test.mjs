@@ -5,9 +5,9 @@ import { models, regrets, Server } from './harness.mjs';
 
 const crowd = 200;
 
-async function parked(server) {
+async function metric(server, name) {
   const metrics = await (await server.get('/metrics')).text();
-  return Number(/^seedance_sequences_parked_total (\d+)$/m.exec(metrics)[1]);
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(metrics)[1]);
 }
 
 test('a realtime request goes before 200 queued batch ones', async () => {
@@ -64,7 +64,9 @@ test('whoever makes room for it goes on behind its tokens', async () => {
       seq += chunk.n;
     }
   }
-  assert.ok(await parked(server) >= 1);
+  assert.ok(await metric(server, 'seedance_sequences_parked_total') >= 1);
+  assert.ok(await metric(server, 'seedance_sequences_restored_total') >= 1);
+  assert.equal(await metric(server, 'seedance_park_memory_bytes'), 0);
   const worst = regrets(models[0], prompts.map((prompt, i) => [prompt, outputs[i]]));
   for (const [i, regret] of worst.entries()) assert.ok(regret < 0.05, `stream ${i}: ${regret}`);
   await one.close();
