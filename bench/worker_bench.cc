@@ -53,6 +53,10 @@ struct Arguments {
   std::vector<std::uint32_t> sequences;
 };
 
+int to_number(const char* word) {
+  return static_cast<int>(std::strtol(word, nullptr, 10));
+}
+
 Arguments parse(std::span<char*> words) {
   Arguments result;
   result.worker.context_tokens = 1024;
@@ -60,7 +64,7 @@ Arguments parse(std::span<char*> words) {
   for (std::size_t at = 1; at < words.size(); ++at) {
     const std::string_view word = words[at];
     const auto value = [&] { return at + 1 < words.size() ? words[++at] : "0"; };
-    const auto number = [&] { return std::atoi(value()); };
+    const auto number = [&] { return to_number(value()); };
     if (word == "--threads") {
       result.worker.threads = number();
     } else if (word == "--batch") {
@@ -90,7 +94,7 @@ Arguments parse(std::span<char*> words) {
     } else if (result.worker.model_path.empty()) {
       result.worker.model_path = word;
     } else {
-      result.sequences.push_back(static_cast<std::uint32_t>(std::atoi(words[at])));
+      result.sequences.push_back(static_cast<std::uint32_t>(to_number(words[at])));
     }
   }
   for (std::uint32_t word = 0; word < result.words; ++word) {

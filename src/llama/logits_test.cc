@@ -52,7 +52,8 @@ TEST(Logits, BestTokenLeavesOutWhatIsNoCandidate) {
 }
 
 TEST(Logits, WeightIsTheExponential) {
-  for (float x = -86.9F; x <= 0; x += 0.01F) {
+  for (int hundredths = -8690; hundredths <= 0; ++hundredths) {
+    const float x = static_cast<float>(hundredths) / 100;
     EXPECT_NEAR(exp_weight(x) / std::exp(x), 1.0F, 2e-7F) << x;
   }
   EXPECT_EQ(exp_weight(0), 1.0F);

@@ -228,10 +228,10 @@ engine::Memory Runner::take_memory() {
           .cells_pinned = pinned,
           .cells_cached = cached,
           .cells_free = std::max<std::uint64_t>(model_.cells(), taken) - taken,
+          .saved_bytes = saved,
           .tokens_asked = asked,
           .tokens_reused = reused,
           .evictions = evictions,
-          .saved_bytes = saved,
           .resident_bytes = resident.all,
           .own_bytes = model_.own_bytes(resident, saved)};
 }
