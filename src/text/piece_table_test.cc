@@ -41,8 +41,11 @@ TEST(PieceTable, GivesNothingForIdsOutsideTheTable) {
 
 TEST(PieceTable, KnowsWhichPiecesAreWhole) {
   PieceTable table;
-  const std::pair<std::string_view, bool> pieces[] = {
-      {"", true}, {" wave", true}, {"\u00e9\U0001F30A", true}, {"\xF0\x9F", false}, {"\xA9", false}};
+  const std::pair<std::string_view, bool> pieces[] = {{"", true},
+                                                      {" wave", true},
+                                                      {"\u00e9\U0001F30A", true},
+                                                      {"\xF0\x9F", false},
+                                                      {"\xA9", false}};
   for (const auto& [bytes, whole] : pieces) table.add(bytes, PieceKind::text);
   const PieceTable back = *PieceTable::decode(as_bytes(table.encode()));
   for (std::int32_t at = 0; const auto& [bytes, whole] : pieces) {
