@@ -164,6 +164,8 @@ void Core::on_step(const engine::Step& step, TimePoint now) {
     // Of a stream that ended meanwhile, or of somebody who may not append any more.
     if (stream == nullptr || stream->state != State::running || stream->gen != token.gen) continue;
     on_token(*stream, token, now);
+    // To the journal while it is near, with the others that the step made for it.
+    if (at + 1 == ahead_.size() || ahead_[at + 1] != stream) put_tokens(*stream);
   }
   publish_pauses();
 }

@@ -91,12 +91,10 @@ bool Core::close_round() {
   }
   Round round{.effects = std::exchange(held_, {}), .forgotten = std::exchange(forgotten_, {})};
   round.growths.reserve(touched_.size());
-  for (std::size_t at = 0; at < touched_.size(); ++at) {
-    look_ahead(touched_, at);
-    Stream& stream = *touched_[at];
-    if (stream.forgotten) continue;
-    put_tokens(stream);
-    round.growths.push_back({&stream, stream.log->appended_head()});
+  for (Stream* stream : touched_) {
+    if (stream->forgotten) continue;
+    put_tokens(*stream);
+    round.growths.push_back({stream, stream->log->appended_head()});
   }
   touched_.clear();
   ++round_;
