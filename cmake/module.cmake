@@ -1,4 +1,5 @@
-# seedance_module(name [SINGLE_THREADED] DEPS ... HEADERS ... SOURCES ... TESTS ... FUZZ ... LIBS ...)
+# seedance_module(name [SINGLE_THREADED]
+#                 DEPS ... HEADERS ... SOURCES ... TESTS ... FUZZ ... LIBS ... TEST_LIBS ...)
 #
 # Makes the library seedance::<name> of src/<name>, which may include the
 # modules in DEPS (tools/tidy.py holds DEPS to the table of the architecture)
@@ -46,7 +47,8 @@ if(NOT SEEDANCE_FUZZ)
 endif()
 
 function(seedance_module name)
-  cmake_parse_arguments(ARG "SINGLE_THREADED" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SINGLE_THREADED" "" "DEPS;HEADERS;SOURCES;TESTS;FUZZ;LIBS;TEST_LIBS"
+                        ${ARGN})
   set(target seedance_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(seedance::${name} ALIAS ${target})

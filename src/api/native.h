@@ -147,8 +147,7 @@ class NativeView {
     std::uint64_t text_end = 0;
   };
   void append_json_chunk(const stream::TokenLog& log, const Chunk& chunk, std::string& out) const;
-  void append_binary_chunk(const stream::TokenLog& log, const Chunk& chunk,
-                           std::string& out) const;
+  void append_binary_chunk(const stream::TokenLog& log, const Chunk& chunk, std::string& out) const;
   void append_done(const stream::TokenLog& log, std::string& out) const;
 
   std::string id_;

@@ -51,9 +51,8 @@ Rendered NativeView::render(const stream::TokenLog& log, stream::Cursor& cursor,
           told_.at == cursor.next ? told_.text_end : log.text_end(cursor.next);
       told_ = {.at = to, .text_end = to == head.end ? text_end : log.text_end(to)};
       std::string spill;
-      const Chunk chunk{.from = cursor.next,
-                        .to = to,
-                        .text = log.text_bytes(from_byte, told_.text_end, spill)};
+      const Chunk chunk{
+          .from = cursor.next, .to = to, .text = log.text_bytes(from_byte, told_.text_end, spill)};
       if (subprotocol_ == Subprotocol::binary) {
         append_binary_chunk(log, chunk, out);
       } else {

@@ -270,8 +270,7 @@ void Edge::flush(std::span<Connection* const> group, TimePoint now) {
   }
   for (std::size_t at = 0; at < group.size(); ++at) {
     Connection& connection = *group[at];
-    const bool more =
-        connection.settle(scratch_, scratch_.outputs[at], moved[at], bytes_max, now);
+    const bool more = connection.settle(scratch_, scratch_.outputs[at], moved[at], bytes_max, now);
     if (connection.closed()) {
       deadlines_.erase(ConnectionTable::place_of(connection.id()));
       connections_.release(connection.id());
