@@ -8,7 +8,6 @@
 
 #include "wire/ws_test.h"
 
-#ifndef SEEDANCE_TSAN  // That has operators of its own.
 namespace {
 std::int64_t live_allocations = 0;
 }  // namespace
@@ -28,7 +27,6 @@ void operator delete(void* memory) noexcept {
 void operator delete(void* memory, std::size_t) noexcept {
   operator delete(memory);
 }
-#endif
 
 namespace seedance::wire {
 namespace {
@@ -367,7 +365,6 @@ TEST(WsConnection, MasksWhatAClientSays) {
   EXPECT_TRUE(client.finished());
 }
 
-#ifndef SEEDANCE_TSAN
 TEST(WsConnection, HoldsNoMemoryWhenIdle) {
   Server server;
   const std::string long_text(1000, 'x');
@@ -385,7 +382,6 @@ TEST(WsConnection, HoldsNoMemoryWhenIdle) {
   server.output_sent(server.output().size());
   EXPECT_EQ(live_allocations, before);
 }
-#endif
 
 }  // namespace
 }  // namespace seedance::wire
