@@ -170,9 +170,11 @@ void append_text(std::string& out, const Stats& stats) {
   }
   append_gauge(out, "seedance_streams_running", "Streams in an engine.",
                static_cast<double>(stats.streams_running.value()));
-  append_counter(out, "seedance_sequences_parked_total",
-                 "Sequences that gave their place to a request of a higher priority for a while.",
-                 stats.sequences_parked.value());
+  append_counter(
+      out, "seedance_sequences_parked_total",
+      "Sequences that gave up their place for a while, to a higher priority or for want of "
+      "room.",
+      stats.sequences_parked.value());
   append_counter(out, "seedance_sequences_restored_total",
                  "Sequences that had to wait and went on with what was saved of them.",
                  stats.sequences_restored.value());

@@ -31,7 +31,7 @@ struct Stats {
   observe::Counter shifts;              // The same, because their context was full.
   observe::Counter streams_recovered;   // Found in the journal when the server started.
   observe::Counter tenant_refused;      // Over a tenant's number of streams.
-  observe::Counter sequences_parked;    // That gave their place to a higher class for a while.
+  observe::Counter sequences_parked;    // That gave up their place for a while.
   observe::Counter sequences_restored;  // That went on with what was saved of them.
   observe::Gauge park_memory_bytes;     // Of all engines' memory.
   observe::Gauge kv_cells_active;       // Of all engines' memory: engine::Memory.

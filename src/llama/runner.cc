@@ -386,7 +386,9 @@ void Runner::fail_jobs(std::span<const sched::Part> parts, const std::string& me
     if (!part.filler && jobs_.contains(part.job)) keys.push_back(part.job);
   }
   for (const sched::JobKey key : keys) {
-    if (jobs_.contains(key)) fail_job(key, message);
+    if (!jobs_.contains(key)) continue;
+    planner_.on_failed(key);
+    fail_job(key, message);
   }
 }
 
@@ -397,7 +399,7 @@ void Runner::fail_job(sched::JobKey key, const std::string& message, ErrorCode c
 void Runner::fail_job(sched::JobKey key, Problem problem) {
   events_.emplace_back(
       engine::JobFailed{.job = {key.id}, .gen = key.gen, .problem = std::move(problem)});
-  planner_.on_failed(key);
+  planner_.on_end(key);
   jobs_.erase(key);
 }
 

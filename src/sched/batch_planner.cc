@@ -49,11 +49,12 @@ bool BatchPlanner::cancel(JobKey job) {
     leave(*slot);
     return true;
   }
-  return std::erase_if(waiting_, [&](const Waiting& each) { return each.job == job; }) > 0;
+  return wait_no_more(job);
 }
 
 std::span<const Part> BatchPlanner::plan() {
   parts_.clear();
+  const bool known_only = std::exchange(known_only_, false);
   for (auto& job : jobs_) {
     // The plan before may not have been carried out: a restore failed.
     if (job) job->planned = job->placed = job->drafted = 0;
@@ -63,11 +64,13 @@ std::span<const Part> BatchPlanner::plan() {
   choose_turn();
   admit(prompt_room());
   choose_turn();  // Who came in may go ahead.
-  paused_ = pauses();
-  // Of those who came in, some may decode at once.
-  deal(paused_ ? std::min(limits_.batch_tokens_max, budget_.pause_tokens()) : prompt_room());
-  if (!paused_) place_decoding(std::exchange(known_only_, false) ? 0 : draft());
+  const auto pause = pauses();
+  paused_ = pause.has_value();
+  deal(pause ? std::min(limits_.batch_tokens_max, budget_.pause_tokens()) : prompt_room(),
+       pause.value_or(kPriorities.back()));
+  if (!pause) place_decoding(known_only ? 0 : draft());
   place_prompts();
+  counted_ = true;
   return parts_;
 }
 
@@ -75,9 +78,10 @@ std::uint32_t BatchPlanner::pending(std::uint32_t slot) const {
   return static_cast<std::uint32_t>(slots_.tokens({slot}).size()) - slots_.computed({slot});
 }
 
-// Only its newest token is to be computed.
+// To say something since it came in: only its newest token is to be computed. Before that
+// it is a prompt, however short, and waits for nobody else's.
 bool BatchPlanner::has_begun(std::uint32_t slot) const {
-  return slots_.computed({slot}) > 0 && pending(slot) == 1;
+  return jobs_[slot]->begun && pending(slot) == 1;
 }
 
 bool BatchPlanner::in_turn(std::uint32_t slot) const {
@@ -147,12 +151,13 @@ std::uint32_t BatchPlanner::still_waiting(std::uint32_t decoding) const {
   return static_cast<std::uint32_t>(running_ + waiting_.size()) - decoding;
 }
 
-// Nobody does for a lower class, nor where adapters take turns.
-bool BatchPlanner::pauses() const {
+// Whether those who decode pause, and for what classes: for none that is lower than theirs. Nobody
+// does where adapters take turns.
+std::optional<Priority> BatchPlanner::pauses() const {
   std::uint32_t decoding = 0;
   Priority highest = kPriorities.back();  // Of those who decode.
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
-    if (jobs_[slot] && !in_turn(slot)) return false;
+    if (jobs_[slot] && !in_turn(slot)) return std::nullopt;
     if (!decodes(slot)) continue;
     ++decoding;
     highest = std::min(highest, jobs_[slot]->claim.turn());
@@ -161,7 +166,8 @@ bool BatchPlanner::pauses() const {
   for (std::uint32_t slot = 0; slot < jobs_.size(); ++slot) {
     if (prefills(slot) && jobs_[slot]->claim.turn() <= highest) wanted += pending(slot);
   }
-  return budget_.pauses(decoding, still_waiting(decoding), wanted);
+  const bool pause = budget_.pauses(decoding, still_waiting(decoding), wanted);
+  return pause ? std::optional{highest} : std::nullopt;
 }
 
 // Gives slots to those who wait, as long as this batch has room for a token of each and
@@ -176,19 +182,18 @@ void BatchPlanner::admit(std::uint32_t room) {
     const auto other = free ? std::nullopt : first_to_leave();
     const bool may = free || (other && jobs_[*other]->claim.hold() > next->claim.priority);
     if (!may || lets_pass(*next)) {
-      if (may) ++next->passes;
+      if (may && !counted_) ++next->passes;
       ++next;
       continue;
     }
-    if (other) {
-      parked.push_back(take_out(*other));
-      ++parked_;
-    }
+    if (other) parked.push_back(take_out(*other));
     newest = std::max(newest, next->arrival);
     room -= std::min(room, enter(*next));
     next = waiting_.erase(next);
   }
-  for (Waiting& each : waiting_) each.claim.overtaken += each.arrival < newest ? 1 : 0;
+  for (Waiting& each : waiting_) {
+    each.claim.overtaken += !counted_ && each.arrival < newest ? 1 : 0;
+  }
   std::ranges::move(parked, std::back_inserter(waiting_));
 }
 
@@ -219,8 +224,8 @@ std::uint32_t BatchPlanner::enter(Waiting& job) {
   return 1 + (slots_.take_copied() / kCopiedPerComputed) + as_tokens(std::exchange(moving_ns_, 0));
 }
 
-// Those of a higher class come first.
-void BatchPlanner::deal(std::uint32_t room) {
+// Those of a higher class come first, and classes below `lowest` get nothing.
+void BatchPlanner::deal(std::uint32_t room, Priority lowest) {
   std::uint64_t newest = 0;  // Of those of higher classes that got something.
   for (const Priority turn : kPriorities) {
     std::vector<std::uint32_t> prompts;
@@ -228,10 +233,10 @@ void BatchPlanner::deal(std::uint32_t room) {
       if (prefills(slot) && jobs_[slot]->claim.turn() == turn) prompts.push_back(slot);
     }
     if (prompts.empty()) continue;
-    room = deal(prompts, room);
+    if (turn <= lowest) room = deal(prompts, room);
     for (const std::uint32_t slot : prompts) {
       Running& job = *jobs_[slot];
-      job.claim.overtaken += job.planned == 0 && job.arrival < newest ? 1 : 0;
+      job.claim.overtaken += !counted_ && job.planned == 0 && job.arrival < newest ? 1 : 0;
     }
     for (const std::uint32_t slot : prompts) {
       if (jobs_[slot]->planned > 0) newest = std::max(newest, jobs_[slot]->arrival);
@@ -379,6 +384,7 @@ void BatchPlanner::fill(std::uint32_t slot) {
 }
 
 void BatchPlanner::on_computed(Duration took) {
+  counted_ = false;
   for (auto& job : jobs_) {
     if (job) job->fresh = false;
   }
@@ -413,6 +419,7 @@ bool BatchPlanner::on_token(Slot slot, TokenId token) {
                  "a token follows when all before it are computed");
   slots_.append(slot, token);
   Running& job = *jobs_[slot.value];
+  job.begun = true;
   const bool repeats = job.repeats.on_token(token);
   const bool judged = !job.modelled.rest().empty();
   const bool modelled = job.modelled.on_token(token);
@@ -434,10 +441,16 @@ void BatchPlanner::on_end(JobKey job) {
 
 void BatchPlanner::on_failed(JobKey job) {
   forget_saved(job);
+  counted_ = false;
   const auto slot = slot_of(job);
-  if (!slot) return;
+  if (!slot) return static_cast<void>(wait_no_more(job));
   slots_.clear({*slot});
   leave(*slot);
+}
+
+// Whether it did.
+bool BatchPlanner::wait_no_more(JobKey job) {
+  return std::erase_if(waiting_, [&](const Waiting& each) { return each.job == job; }) > 0;
 }
 
 void BatchPlanner::leave(std::uint32_t slot) {

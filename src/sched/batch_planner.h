@@ -133,7 +133,7 @@ class BatchPlanner {
   // One more token is known. True when it was guessed: then the next row is that of the next.
   bool on_token(Slot slot, TokenId token);
   void on_end(JobKey job);     // Nothing more is wanted of it.
-  void on_failed(JobKey job);  // Nor is what it has in memory to be trusted.
+  void on_failed(JobKey job);  // Nor is what it has in memory, if it runs, to be trusted.
 
   // The memory has no room for what was planned. What nobody uses is dropped; where there
   // is no such thing, the newest running job of the lowest class is taken out, and starts
@@ -145,7 +145,8 @@ class BatchPlanner {
   std::vector<KvChange> take_changes() { return slots_.take_changes(); }
   bool has_changes() const { return slots_.has_changes(); }
 
-  // How many jobs were parked since the last call, and how many went on with what was saved.
+  // How many jobs were parked since the last call, for a higher class or for want of room, and how
+  // many went on with what was saved.
   std::uint32_t take_parked() { return std::exchange(parked_, 0); }
   std::uint32_t take_restored() { return std::exchange(restored_, 0); }
   std::uint64_t saved_bytes() const { return park_.bytes(); }
@@ -196,7 +197,8 @@ class BatchPlanner {
     std::uint32_t planned = 0;  // Of what is pending, meant for this batch.
     std::uint32_t placed = 0;   // Of these, in parts_.
     Claim claim = {};
-    bool fresh = true;  // It has just come in.
+    bool fresh = true;   // It has just come in.
+    bool begun = false;  // It has said something since.
     std::uint32_t tokens_max = 0;
     std::uint32_t drafted = 0;  // Rows behind its last known token, in this batch.
     NgramDraft repeats = {};
@@ -212,7 +214,7 @@ class BatchPlanner {
   std::uint32_t prompt_room() const;
   std::uint32_t prompt_time(std::uint32_t decoding) const;
   std::uint32_t still_waiting(std::uint32_t decoding) const;
-  bool pauses() const;
+  std::optional<Priority> pauses() const;
   void admit(std::uint32_t room);
   bool lets_pass(const Waiting& job) const;
   std::uint32_t enter(Waiting& job);
@@ -221,7 +223,7 @@ class BatchPlanner {
   void save(std::uint32_t slot);
   void forget_saved(JobKey job);
   std::uint32_t as_tokens(double ns) const;
-  void deal(std::uint32_t room);
+  void deal(std::uint32_t room, Priority lowest);
   std::uint32_t deal(std::vector<std::uint32_t>& prompts, std::uint32_t room);
   std::uint32_t draft();
   std::uint32_t draft(std::span<const std::uint32_t> decoding, std::uint32_t rows_max,
@@ -233,6 +235,7 @@ class BatchPlanner {
   void place(std::uint32_t slot, std::uint32_t count);
   void fill(std::uint32_t slot);
   void leave(std::uint32_t slot);
+  bool wait_no_more(JobKey job);
   Waiting vacate(std::uint32_t slot);
   bool on_not_restored(const KvChange& change);
   bool in_host(Slot slot) const { return slot.value >= limits_.sequences_max; }
@@ -259,6 +262,7 @@ class BatchPlanner {
   Drafts drafts_;
   bool known_only_ = false;  // The next batch: room was short for guesses.
   bool paused_ = false;      // The batch has prompts only, and others wait for them.
+  bool counted_ = false;     // Who had to wait in this step, by a plan that was not carried out.
   std::vector<Part> parts_;
 };
 

@@ -63,6 +63,22 @@ Parts first_with_guesses(BatchPlanner& planner) {
   return parts;
 }
 
+// Where a plan without guesses does not fit either, nobody is told for ever that it does.
+TEST(BatchPlannerDraft, EndsWhereThereIsNoRoomForAPauseEither) {
+  PlannerLimits limits = kLimits;
+  limits.gap_max = 0;
+  limits.prefill = {.step_target = microseconds{5000}, .pause_max = microseconds{100'000}};
+  BatchPlanner planner{limits};
+  planner.add({.key = job(1), .tokens = said_up_to(said, 20)});
+  ASSERT_GT(first_with_guesses(planner).front().drafted, 1);
+  planner.add({.key = job(2), .tokens = tokens_of(job(2), 1000)});
+  EXPECT_TRUE(planner.on_no_room());
+  for (const Part& each : plan(planner)) EXPECT_EQ(each.job, job(2)) << "it pauses";
+  int times = 0;
+  for (; planner.on_no_room() && times < 10; ++times) plan(planner);
+  EXPECT_LT(times, 10);
+}
+
 TEST(BatchPlannerDraft, CutsOffWhatWasWrong) {
   BatchPlanner planner{kLimits};
   planner.add({.key = job(1), .tokens = said_up_to(said, 20)});

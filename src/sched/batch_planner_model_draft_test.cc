@@ -145,17 +145,14 @@ TEST(BatchPlannerModelDraft, TakesTheBetterOfBoth) {
 
 TEST(BatchPlannerModelDraft, KeepsBothMemoriesInOrderUnderRandomLoad) {
   std::uint64_t accepted = 0;
-  std::uint64_t again = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     DraftLoad load{seed, {.said = said, .model = true}};
     load.run();
     if (HasFatalFailure()) return;
     accepted += load.accepted;
-    again += load.again;
   }
   EXPECT_GT(accepted, 1000);
-  EXPECT_GT(again, 0);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ BatchPlanner::Waiting BatchPlanner::take_out(std::uint32_t slot) {
   save(slot);
   Waiting job = vacate(slot);
   ++job.claim.parks;
+  ++parked_;
   return job;
 }
 
@@ -104,10 +105,9 @@ bool BatchPlanner::on_not_restored(const KvChange& change) {
 }
 
 bool BatchPlanner::on_no_room() {
-  for (auto& job : jobs_) {
-    if (job && std::exchange(job->drafted, 0) > 0) known_only_ = true;
-  }
-  if (known_only_) return true;
+  bool guessed = false;
+  for (auto& job : jobs_) guessed = (job && std::exchange(job->drafted, 0) > 0) || guessed;
+  if (guessed) return known_only_ = true;
   if (slots_.evict()) return true;
   if (running_ < 2) return false;
   hold_ = true;

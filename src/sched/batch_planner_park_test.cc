@@ -110,6 +110,9 @@ TEST(BatchPlannerPark, DropsWhatIsOfNoUse) {
     if (!fails) planner.cancel(job(3));
     EXPECT_EQ(planner.saved_bytes(), 0);
     EXPECT_EQ(move(planner), (Changes{{{4}, {4}, 0}}));
+    EXPECT_EQ(planner.waiting(), 0);
+    planner.on_end(job(0));
+    EXPECT_EQ(part_of(run(planner), 3), Part{});
   }
 }
 

@@ -125,7 +125,17 @@ TEST(BatchPlannerPriority, TakesOutTheNewestOfTheLowestClassWhenThereIsNoRoom) {
   plan(planner);
   EXPECT_TRUE(planner.on_no_room());
   EXPECT_EQ(jobs_in(step(planner)), (Jobs{0, 2}));
-  EXPECT_EQ(planner.take_parked(), 0);
+  EXPECT_EQ(planner.take_parked(), 1);
+}
+
+// However often a step is planned, whoever lets others pass in it did so once.
+TEST(BatchPlannerPriority, CountsAStepOnceWhereRoomIsShort) {
+  BatchPlanner planner{kTwo};
+  add(planner, 0, 30, batch);
+  add(planner, 1, 100, realtime);
+  for (std::uint32_t again = 0; again <= kOvertakenMax; ++again) {
+    EXPECT_EQ(jobs_in(plan(planner)), (Jobs{1})) << again;
+  }
 }
 
 TEST(BatchPlannerPriority, TakesASlotAlsoWhereRoomIsShort) {

@@ -404,6 +404,7 @@ class Pause : public testing::Test {
   BatchPlanner planner_{{.sequences_max = 4,
                          .batch_tokens_max = 64,
                          .gap_max = 2,
+                         .reuse_min = 4,
                          .prefill = {.step_target = milliseconds{12},
                                      .step_max = milliseconds{40},
                                      .pause_max = milliseconds{100},
@@ -430,6 +431,25 @@ TEST_F(Pause, DecodesBesideAShortPrompt) {
 TEST_F(Pause, IsNotForALowerClass) {
   enter(70, Priority::batch);
   EXPECT_EQ(step().size(), 2U);
+}
+
+TEST_F(Pause, LeavesALowerClassOut) {
+  enter(70);
+  planner_.add({.key = job(2), .tokens = tokens_of(job(2), 70), .priority = Priority::batch});
+  std::size_t steps = 0;
+  for (Parts parts = step(); parts.size() == 1; parts = step(), ++steps) {
+    EXPECT_EQ(parts[0].job, job(1));
+  }
+  EXPECT_GT(steps, 1);
+}
+
+// It needs one row, like those who decode, but nobody has waited longer for it.
+TEST_F(Pause, IsNoneForAPromptOfWhichAllIsKnown) {
+  enter(70);
+  planner_.add({.key = job(2), .tokens = tokens_of(job(0), 100)});
+  const Parts parts = step();
+  EXPECT_EQ(std::ranges::count(parts, job(0), &Part::job), 0);
+  EXPECT_EQ(std::ranges::count(parts, job(2), &Part::job), 1);
 }
 
 // Whatever comes and goes, each job's next token is chosen behind all of its own tokens and

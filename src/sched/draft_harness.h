@@ -107,7 +107,6 @@ class DraftLoad {
 
   std::uint64_t drafted = 0;
   std::uint64_t accepted = 0;
-  std::uint64_t again = 0;  // Times that a plan with work was not carried out.
 
  private:
   void add_one() {
@@ -123,21 +122,13 @@ class DraftLoad {
   }
 
   void step() {
-    Parts parts = plan(planner_);
-    while (!move()) {
-      again += planner_.draft_work().empty() ? 0 : 1;
-      parts = plan(planner_);
-    }
-    if (random_.below(200) == 0) {
-      small_.fail(planner_);
-    } else {
-      small_.carry_out(planner_, [this](std::size_t at) {
-        return random_.below(20) == 0 ? TokenId{-3} : kind_.said(at);
-      });
-    }
+    Parts parts = planned();
     if (random_.below(30) == 0) {
-      planner_.on_no_room();
-      return;
+      for (int times = 0; random_.below(10) > 0; ++times) {
+        ASSERT_LT(times, 100) << "it finds room for ever";
+        if (!planner_.on_no_room()) return;
+        parts = planned();
+      }
     }
     std::uint32_t rows = 0;
     for (const Part& each : parts) {
@@ -150,6 +141,20 @@ class DraftLoad {
     for (const Part& each : parts) {
       if (each.last) choose(each);
     }
+  }
+
+  // Once it can be computed, and guessed.
+  Parts planned() {
+    Parts parts = plan(planner_);
+    while (!move()) parts = plan(planner_);
+    if (random_.below(200) == 0) {
+      small_.fail(planner_);
+    } else {
+      small_.carry_out(planner_, [this](std::size_t at) {
+        return random_.below(20) == 0 ? TokenId{-3} : kind_.said(at);
+      });
+    }
+    return parts;
   }
 
   // Carries out what is to be done to the memory. Whether the batch can be computed.

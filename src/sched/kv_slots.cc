@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -300,7 +301,6 @@ void KvSlots::pin(Slot slot, std::span<const TokenId> prefix) {
   const std::size_t least = limits_.reuse_min;
   if (prefix.empty() || at(slot).tokens.size() < prefix.size() + least) return;
   std::size_t pins = 0;
-  Content* oldest = nullptr;
   for (Content& content : contents_) {
     if (content.pinned == 0) continue;
     const std::span held = std::span{content.tokens}.first(content.computed);
@@ -311,12 +311,23 @@ void KvSlots::pin(Slot slot, std::span<const TokenId> prefix) {
       return;
     }
     ++pins;
-    if (oldest == nullptr || content.used_at < oldest->used_at) oldest = &content;
   }
   const std::size_t most = contents_.size() / 2;
   if (most == 0) return;
-  if (pins >= most) oldest->pinned = 0;
+  if (pins >= most) unpin_for(at(slot).scope.owner);
   at(slot).pinned = static_cast<std::uint32_t>(prefix.size());
+}
+
+// One pin less: the oldest of whoever then had most, so that nobody loses those of others.
+void KvSlots::unpin_for(std::uint64_t owner) {
+  const auto order = [&](const Content& content) {
+    const auto theirs = std::ranges::count_if(contents_, [&](const Content& each) {
+      return each.pinned > 0 && each.scope.owner == content.scope.owner;
+    });
+    return std::tuple{content.pinned > 0, theirs + (content.scope.owner == owner ? 1 : 0),
+                      ~content.used_at};
+  };
+  std::ranges::max_element(contents_, {}, order)->pinned = 0;
 }
 
 // Of what the slot holds only the first `kept` tokens stay. Where the rest is worth it, all

@@ -188,6 +188,7 @@ class KvSlots {
   std::optional<Slot> least_wanted() const;
   static int rank(const Content& content);
   void pin(Slot slot, std::span<const TokenId> prefix);
+  void unpin_for(std::uint64_t owner);
   bool rescue(Slot slot, std::uint32_t kept, Slot other);
   void hold(Slot slot, Slot from, std::uint32_t tokens);
 

@@ -197,6 +197,24 @@ TEST(KvSlots, PinsAtMostHalfOfTheSlotsAndThoseThatWereWantedLast) {
   EXPECT_EQ(ask(3, 60), 8U);
 }
 
+TEST(KvSlots, TakesPinsFromWhoeverHasMost) {
+  KvSlots slots{{.count = 8, .reuse_min = 4, .dense = false}};
+  const auto ask = [&](std::uint64_t owner, std::int32_t prompt, std::int32_t who) {
+    std::vector<TokenId> all(8, TokenId{-prompt});
+    for (std::int32_t at = 0; at < 9; ++at) all.push_back({(who * 1000) + at});
+    const Slot slot = *slots.enter(std::move(all), {.owner = owner});
+    slots.on_computed(slot, 17 - slots.reused(slot));
+    slots.leave(slot);
+    return slots.reused(slot);
+  };
+  for (int prompt = 1; prompt <= 20; ++prompt) {
+    for (int who = 1; who <= 2; ++who) ask(prompt == 1 ? 1 : 2, prompt, (prompt * 10) + who);
+  }
+  EXPECT_EQ(slots.use().pinned, 32U);
+  EXPECT_EQ(ask(1, 1, 300), 8U);
+  EXPECT_EQ(ask(2, 20, 300), 8U);
+}
+
 // Whatever is pinned, there is a slot for whoever comes as long as one is not used, and all
 // room can be had.
 TEST(KvSlots, PinsKeepNobodyOutUnderRandomUse) {
