@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "apps/command.h"
 #include "apps/demo_model.h"
 #include "apps/settings_file.h"
+#include "config/settings.h"
 #include "llama/memory_fit.h"
 #include "llama/system_memory.h"
 
@@ -20,9 +22,13 @@ namespace {
 
 namespace json = boost::json;
 
+const auto kSpeculateTokens = static_cast<std::uint32_t>(config::Settings{}.speculate_tokens);
+
 struct Options {
   llama::WorkerOptions worker;
   std::vector<std::string> adapters;
+  std::uint32_t batch_tokens = 0;
+  std::optional<std::uint32_t> speculate_tokens = {};
   std::uint64_t memory = 0;
   bool as_json = false;
 };
@@ -31,6 +37,26 @@ std::string size(std::uint64_t bytes) {
   constexpr double kMib = 1U << 20U;
   const double mib = static_cast<double>(bytes) / kMib;
   return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024);
+}
+
+// The last line: whether it fits, and otherwise why not and what would.
+std::string verdict(const llama::MemoryFit& fit) {
+  const std::uint64_t most = fit.streams_max(fit.context_tokens);
+  const std::string would =
+      most == 0 ? ""
+                : fmt::format("; {} streams of {} tokens would (at most {} run at a time)", most,
+                              fit.context_tokens, llama::kSequencesMax);
+  const auto tight = std::ranges::find_if(fit.devices, [](const llama::DeviceFit& device) {
+    return device.together() > device.available;
+  });
+  if (tight == fit.devices.end()) return "it fits" + would + "\n";
+  const std::string asked =
+      fit.parameters.kv_unified
+          ? fmt::format("room for {} tokens", fit.tokens)
+          : fmt::format("room for {} streams of {} tokens each", fit.streams, fit.context_tokens);
+  return fmt::format("it does not fit: {}, weights included, takes {} of {}, {} are available{}\n",
+                     asked, size(tight->together()), tight->name, size(tight->available),
+                     most == 0 ? ": give fewer tokens or more memory" : would);
 }
 
 std::string text_of(const llama::MemoryFit& fit, const std::string& model) {
@@ -47,10 +73,7 @@ std::string text_of(const llama::MemoryFit& fit, const std::string& model) {
   out += fmt::format("a token takes {:.1f} KiB, a stream of {} tokens {}\n",
                      fit.bytes_per_token() / 1024, fit.context_tokens,
                      size(static_cast<std::uint64_t>(fit.bytes_per_token() * fit.context_tokens)));
-  return out + fmt::format("{}; {} streams of {} tokens would (at most {} run at a time)\n",
-                           fit.fits() ? "it fits" : "it does not fit",
-                           fit.streams_max(fit.context_tokens), fit.context_tokens,
-                           llama::kSequencesMax);
+  return out + verdict(fit);
 }
 
 std::string json_of(const llama::MemoryFit& fit, const std::string& model) {
@@ -79,6 +102,10 @@ int run(Options options) {
     if (!demo) return complain(kUsage, demo.error().detail);
     model = *std::move(demo);
   }
+  if (options.batch_tokens > 0) options.worker.batch_tokens_max = options.batch_tokens;
+  const bool drafts = !options.worker.draft_model.empty();
+  options.worker.draft_tokens_max =
+      options.speculate_tokens.value_or(drafts ? kSpeculateTokens : 0);
   const auto adapters = parse_adapters(options.adapters);
   if (!adapters) return complain(kUsage, "--adapter: " + adapters.error().detail);
   for (const server::Adapter& adapter : *adapters) {
@@ -122,6 +149,15 @@ Command add_fit(CLI::App& parent) {
       ->allow_extra_args(false);
   app->add_option("--draft-model", worker.draft_model,
                   "GGUF file of a draft model, as `serve` takes it");
+  app->add_option("--batch-tokens", options->batch_tokens,
+                  "Tokens that one step computes at most; 0 = the worker's choice")
+      ->check(CLI::Range(0, 65'536))
+      ->capture_default_str();
+  app->add_option("--speculate-tokens", options->speculate_tokens,
+                  fmt::format("Tokens that one step guesses at most; without it {} with a draft "
+                              "model, else none (`serve` with --speculate ngram: {})",
+                              kSpeculateTokens, kSpeculateTokens))
+      ->check(CLI::Range(1, 255));
   app->add_option("--memory", options->memory,
                   "MiB that may be taken, in place of what this machine has now")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

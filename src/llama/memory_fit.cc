@@ -39,7 +39,7 @@ Result<std::vector<DeviceUse>> lay_out_whole(llama_model& model,
                                              LogCapture& log) {
   const std::unique_ptr<llama_context, FreeContext> context{
       llama_init_from_model(&model, parameters)};
-  if (context) return memory_use(model, *context);
+  if (context) return memory_use(model, *context, parameters.n_outputs_max);
   const std::string complaint = log.take();
   return fail(code_of(complaint), fmt::format("the model cannot be set up for {} sequences: {}",
                                               parameters.n_seq_max, complaint));
@@ -170,7 +170,7 @@ Result<Models> lay_out_models(const WorkerOptions& options, LogCapture& log) {
   if (!model) return std::unexpected(model.error());
   Models models{.model = *std::move(model), .draft = {}};
   if (options.draft_model.empty()) return models;
-  auto draft = load_draft_model(options, log, Load::layout, [](float) {});
+  auto draft = load_draft_model(options, *models.model, log, Load::layout, [](float) {});
   if (!draft) return std::unexpected(draft.error());
   models.draft = *std::move(draft);
   return models;

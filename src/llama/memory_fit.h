@@ -1,4 +1,4 @@
-// How much memory a model will take, without taking it.
+// How much memory a model will take, without taking that of its weights and tokens.
 #pragma once
 
 #include <llama.h>
@@ -46,7 +46,8 @@ struct MemoryFit {
 
 // Has llama.cpp lay the model out without reading its weights. Where the options leave the number
 // of streams open there are as many as fit. `available` bytes of the machine's memory may be
-// taken. The error says what is wrong with file or options, or that adapters do not fit.
+// taken. The error says what is wrong with file or options, that adapters do not fit, or why the
+// draft model cannot guess for the model.
 Result<MemoryFit> fit_memory(const WorkerOptions& options, LogCapture& log,
                              std::uint64_t available);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "llama/model_file.h"
+#include "llama/test_file.h"
 #include "llama/test_model.h"
 
 namespace seedance::llama {
@@ -74,6 +75,22 @@ TEST(MemoryFit, CountsADraftModel) {
       fit_memory({.model_path = test_model_path(), .draft_model = "/no/such.gguf"}, log, kGib);
   ASSERT_FALSE(broken);
   EXPECT_THAT(broken.error().detail, HasSubstr("/no/such.gguf"));
+}
+
+// As the server does, before it loads anything.
+TEST(MemoryFit, RefusesADraftThatCannotGuess) {
+  LogCapture log;
+  const auto refusal = [&](const std::string& model, const std::string& draft) {
+    const auto fit = fit_memory({.model_path = model, .draft_model = draft}, log, 64 * kGib);
+    return fit ? "" : fit.error().detail;
+  };
+  EXPECT_THAT(refusal(recurrent_model_path(), test_draft_path()),
+              HasSubstr("no guess can be cut off again: leave draft_model out"));
+  EXPECT_THAT(refusal(test_model_path(), recurrent_model_path()), HasSubstr("draft_model: '"));
+  std::string content = content_of(test_draft_path());
+  content.replace(content.find("<0x41>"), 6, "<0x4a>");
+  const TestFile changed{"changed.gguf", content};
+  EXPECT_THAT(refusal(test_model_path(), changed.path()), HasSubstr("has '<0x4a>' as token 68"));
 }
 
 TEST(MemoryFit, SaysWhetherItFitsAndHowManyWould) {

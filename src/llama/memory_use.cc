@@ -7,7 +7,8 @@
 
 namespace seedance::llama {
 
-std::vector<DeviceUse> memory_use(const llama_model& model, const llama_context& context) {
+std::vector<DeviceUse> memory_use(const llama_model& model, const llama_context& context,
+                                  std::uint32_t rows) {
   const auto count = static_cast<std::size_t>(llama_model_n_devices(&model));
   std::vector<ggml_backend_dev_t> devices;
   std::vector<DeviceUse> uses;
@@ -25,6 +26,9 @@ std::vector<DeviceUse> memory_use(const llama_model& model, const llama_context&
     uses[at].streams += bytes.context;
     uses[at].compute += bytes.compute;
   }
+  const auto tokens =
+      static_cast<std::uint64_t>(llama_vocab_n_tokens(llama_model_get_vocab(&model)));
+  uses.back().compute += sizeof(float) * tokens * rows;
   return uses;
 }
 

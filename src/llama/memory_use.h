@@ -19,7 +19,9 @@ struct DeviceUse {
 };
 
 // One for each of the model's devices; the machine itself is the last. Of a model that was laid out
-// only (no_alloc), what it would take.
-std::vector<DeviceUse> memory_use(const llama_model& model, const llama_context& context);
+// only (no_alloc), what it would take. `rows` of logits are what one step gives at most
+// (n_outputs_max): llama.cpp makes room for them as it needs them and does not tell.
+std::vector<DeviceUse> memory_use(const llama_model& model, const llama_context& context,
+                                  std::uint32_t rows);
 
 }  // namespace seedance::llama

@@ -1,6 +1,7 @@
 #include "llama/memory_use.h"
 
 #include <gtest/gtest.h>
+#include <llama-ext.h>
 
 #include "llama/test_model.h"
 
@@ -30,6 +31,23 @@ TEST(MemoryUse, IsAsPredicted) {
   EXPECT_NEAR(static_cast<double>(taken.weights), static_cast<double>(predicted.weights), 4096);
   EXPECT_EQ(taken.mapped, taken.weights);
   EXPECT_GT(taken.streams, 0U);
+}
+
+// llama.cpp counts all but the logits: a row for each sequence and each guess, and for each
+// sequence once more in the draft model. The prediction is of as many.
+TEST(MemoryUse, CountsRowsOfLogitsOfBoth) {
+  LogCapture log;
+  const auto model = load(log, {.draft_tokens_max = 11, .draft_model = test_draft_path()});
+  ASSERT_TRUE(model);
+  std::uint64_t told = 0;
+  for (const Model* each : {model.get(), model->draft()}) {
+    for (const auto& [type, bytes] : llama_get_memory_breakdown(each->context())) {
+      told += bytes.compute;
+    }
+  }
+  const std::uint64_t rows = (4 + 11) + 4;
+  EXPECT_EQ(model->taken().back().compute, told + (rows * model->vocabulary_size() * 4));
+  EXPECT_EQ(model->predicted().devices.back().compute, model->taken().back().compute);
 }
 
 // Whatever is mapped, none of it is the process's own.

@@ -8,7 +8,6 @@
 
 #include "base/time.h"
 #include "llama/failure.h"
-#include "llama/same_vocabulary.h"
 
 namespace seedance::llama {
 namespace {
@@ -104,10 +103,13 @@ Result<std::unique_ptr<Model>> Model::load(const WorkerOptions& options, LogCapt
     return std::unexpected(ready.error());
   }
   if (!options.adapters.empty()) stage("adapters");
-  model->taken_ = memory_use(*model->model_, *model->context_);
-  if (model->draft_)
-    add(model->taken_, memory_use(*model->draft_->model_, *model->draft_->context_));
+  model->taken_ = model->use();
+  if (model->draft_) add(model->taken_, model->draft_->use());
   return model;
+}
+
+std::vector<DeviceUse> Model::use() const {
+  return memory_use(*model_, *context_, fit_.parameters.n_outputs_max);
 }
 
 Model::~Model() {
@@ -166,24 +168,10 @@ bool Model::ends(TokenId token) const {
 Result<void> Model::open_draft(const WorkerOptions& options, LogCapture& log,
                                const std::function<void(float)>& progress) {
   if (options.draft_model.empty()) return {};
-  const auto refuse = [&](const std::string& why) {
-    return fail(Errc::invalid, fmt::format("draft_model: '{}' {}", options.draft_model, why));
-  };
-  constexpr std::string_view kCannotCut =
-      "keeps a state, or a window of the last tokens, from which no guess can be cut off again";
-  if (!can_cut()) {
-    return fail(Errc::invalid, fmt::format("draft_model: the model '{}' {}: leave draft_model out",
-                                           options.model_path, kCannotCut));
-  }
-  auto loaded = load_draft_model(options, log, Load::whole, progress);
+  auto loaded = load_draft_model(options, *model_, log, Load::whole, progress);
   if (!loaded) return std::unexpected(loaded.error());
   draft_.reset(new Model);
   draft_->model_ = *std::move(loaded);
-  if (const auto differs = vocabulary_difference(llama_model_get_vocab(model_.get()),
-                                                 llama_model_get_vocab(draft_->model_.get()))) {
-    return refuse("cannot guess for this model: its vocabulary " + *differs);
-  }
-  if (!draft_->can_cut()) return refuse(std::string{kCannotCut});
   draft_->fit_ = fit_;
   draft_->fit_.parameters = *fit_.draft;
   draft_->read_vocabulary();

@@ -84,6 +84,7 @@ class Model {
   Result<void> open_draft(const WorkerOptions& options, LogCapture& log,
                           const std::function<void(float)>& progress);
   Result<void> make_context(LogCapture& log);
+  std::vector<DeviceUse> use() const;  // Without its draft's.
   void start_threads();
   void read_vocabulary();
   Result<void> warm_up(LogCapture& log);

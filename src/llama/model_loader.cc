@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "llama/failure.h"
+#include "llama/kv_memory.h"
 #include "llama/model_file.h"
+#include "llama/same_vocabulary.h"
 
 namespace seedance::llama {
 namespace {
@@ -61,12 +63,27 @@ Result<ModelPointer> load_model(const WorkerOptions& options, LogCapture& log, L
   return model;
 }
 
-Result<ModelPointer> load_draft_model(WorkerOptions options, LogCapture& log, Load load,
+Result<ModelPointer> load_draft_model(WorkerOptions options, const llama_model& model,
+                                      LogCapture& log, Load load,
                                       const std::function<void(float)>& progress) {
+  const auto refuse = [&](const std::string& why) {
+    return fail(Errc::invalid, fmt::format("draft_model: '{}' {}", options.draft_model, why));
+  };
+  constexpr std::string_view kCannotCut =
+      "keeps a state, or a window of the last tokens, from which no guess can be cut off again";
+  if (!KvMemory::can_cut(&model)) {
+    return fail(Errc::invalid, fmt::format("draft_model: the model '{}' {}: leave draft_model out",
+                                           options.model_path, kCannotCut));
+  }
   options.model_path = options.draft_model;
-  auto model = load_model(options, log, load, progress);
-  if (!model) return fail(model.error().code, "draft_model: " + model.error().detail);
-  return model;
+  auto draft = load_model(options, log, load, progress);
+  if (!draft) return fail(draft.error().code, "draft_model: " + draft.error().detail);
+  if (const auto differs = vocabulary_difference(llama_model_get_vocab(&model),
+                                                 llama_model_get_vocab(draft->get()))) {
+    return refuse("cannot guess for this model: its vocabulary " + *differs);
+  }
+  if (!KvMemory::can_cut(draft->get())) return refuse(std::string{kCannotCut});
+  return draft;
 }
 
 }  // namespace seedance::llama

@@ -27,8 +27,9 @@ enum class Load : std::uint8_t {
 Result<ModelPointer> load_model(const WorkerOptions& options, LogCapture& log, Load load,
                                 const std::function<void(float)>& progress);
 
-// The draft model, in the same way.
-Result<ModelPointer> load_draft_model(WorkerOptions options, LogCapture& log, Load load,
+// The draft model, in the same way. The error also says why it cannot guess for `model`.
+Result<ModelPointer> load_draft_model(WorkerOptions options, const llama_model& model,
+                                      LogCapture& log, Load load,
                                       const std::function<void(float)>& progress);
 
 }  // namespace seedance::llama

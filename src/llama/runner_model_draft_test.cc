@@ -189,8 +189,9 @@ TEST(ModelWithADraft, HasMemoryForTheSameSequencesInBoth) {
     const auto model = Model::load(options, log, [](float) {}, std::uint64_t{48} << 20U);
     EXPECT_TRUE(model) << model.error().detail;
     if (!draft.empty()) {
-      EXPECT_EQ((*model)->draft()->sequences_max(), (*model)->sequences_max());
-      EXPECT_EQ((*model)->draft()->context_tokens(), 4096);
+      const llama_context* context = (*model)->draft()->context();
+      EXPECT_EQ(llama_n_seq_max(context), (*model)->sequences_max());
+      EXPECT_EQ(llama_n_ctx_seq(context), 4096);
     }
     return (*model)->sequences_max();
   };

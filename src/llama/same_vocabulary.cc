@@ -21,8 +21,20 @@ std::optional<std::string> vocabulary_difference(const llama_vocab* own, const l
   for (llama_token token = 0; token < tokens; ++token) {
     const std::string_view text = llama_vocab_get_text(own, token);
     const std::string_view differs = llama_vocab_get_text(other, token);
-    if (differs == text) continue;
-    return fmt::format("has '{}' as token {}, the model's has '{}'", differs, token, text);
+    if (differs != text) {
+      return fmt::format("has '{}' as token {}, the model's has '{}'", differs, token, text);
+    }
+    const auto kind = static_cast<unsigned>(llama_vocab_get_attr(own, token));
+    const auto other_kind = static_cast<unsigned>(llama_vocab_get_attr(other, token));
+    if (other_kind != kind) {
+      return fmt::format("has token {} ('{}') with the attributes {:#x}, the model's with {:#x}",
+                         token, text, other_kind, kind);
+    }
+    if (llama_vocab_is_eog(other, token) != llama_vocab_is_eog(own, token)) {
+      return fmt::format("{} with token {} ('{}'), the model's {}",
+                         llama_vocab_is_eog(other, token) ? "ends an answer" : "ends no answer",
+                         token, text, llama_vocab_is_eog(own, token) ? "does" : "does not");
+    }
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Whether two models mean the same by a token.
+// Whether two models mean the same by a token: its text, its attributes, whether it ends an answer.
 #pragma once
 
 #include <llama.h>

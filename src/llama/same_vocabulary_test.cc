@@ -49,5 +49,33 @@ TEST(SameVocabulary, HasTheSameTexts) {
   EXPECT_EQ(difference(changed.path()), "has '<0x4a>' as token 68, the model's has '<0x41>'");
 }
 
+// Token 300 of the draft is no plain text.
+TEST(SameVocabulary, HasTheSameAttributes) {
+  std::string content = content_of(test_draft_path());
+  const std::string_view key = "tokenizer.ggml.token_type";
+  constexpr std::size_t kArrayHead = 4 + 4 + 8;  // That it is one, of what, how many.
+  const std::size_t at = content.find(key);
+  ASSERT_NE(at, std::string::npos);
+  char& type = content.at(at + key.size() + kArrayHead + (300 * sizeof(std::int32_t)));
+  ASSERT_EQ(type, LLAMA_TOKEN_TYPE_NORMAL);
+  type = LLAMA_TOKEN_TYPE_USER_DEFINED;
+  const TestFile changed{"changed.gguf", content};
+  EXPECT_THAT(difference(changed.path()).value_or(""),
+              testing::ContainsRegex("has token 300 .* with the attributes 0x10, the model's with "
+                                     "0x4"));
+}
+
+TEST(SameVocabulary, EndsWithTheSameTokens) {
+  std::string content = content_of(test_draft_path());
+  const std::string_view key = "tokenizer.ggml.eos_token_id";
+  const std::size_t at = content.find(key);
+  ASSERT_NE(at, std::string::npos);
+  content.at(at + key.size() + 4) = 100;  // Behind its type.
+  const TestFile changed{"changed.gguf", content};
+  EXPECT_THAT(
+      difference(changed.path()).value_or(""),
+      testing::ContainsRegex("^ends (an answer with token 100 .* does not|no answer .* does)$"));
+}
+
 }  // namespace
 }  // namespace seedance::llama

@@ -221,9 +221,28 @@ class Fit(Directory):
         self.assertAlmostEqual(large["devices"][-1]["streams_bytes"] / 1000
                                / small["devices"][-1]["streams_bytes"], 1, places=3)
 
+    def test_says_why_room_for_too_many_tokens_does_not_fit(self):
+        last = self.fit("--kv-tokens", "1000000000", "--memory", "1000",
+                        MODEL).stdout.splitlines()[-1]
+        self.assertRegex(last, r"it does not fit: room for 1000000000 tokens, weights included, "
+                               r"takes [\d.]+ GiB of memory, 1000.0 MiB are available")
+        self.assertNotIn(" 0 streams", last)
+
+    def test_counts_what_a_step_computes_and_guesses(self):
+        def step(*flags):
+            result = self.fit("--json", "--parallel", "4", "--ctx-size", "4096", *flags, MODEL)
+            return json.loads(result.stdout)["devices"][-1]["step_bytes"]
+        self.assertGreater(step("--speculate-tokens", "255"), step())
+        self.assertLess(step("--batch-tokens", "16"), step())
+        with_draft = ("--draft-model", MODEL)
+        self.assertEqual(step(*with_draft), step(*with_draft, "--speculate-tokens", "31"))
+        self.assertGreater(step(*with_draft, "--speculate-tokens", "32"), step(*with_draft))
+
     def test_refuses_what_it_cannot_lay_out(self):
         for arguments, word in ((["/no/such.gguf"], "/no/such.gguf"),
                                 ([MODEL, "--kv-type", "f15"], "f15"),
+                                ([MODEL, "--speculate-tokens", "256"], "--speculate-tokens"),
+                                ([MODEL, "--batch-tokens", "65537"], "--batch-tokens"),
                                 ([MODEL, "--parallel", "257"], "--parallel")):
             self.assert_refused(self.fit(*arguments), word)
 

@@ -63,6 +63,9 @@ test('a draft model of another vocabulary is refused with the reason', async () 
   const other = make('other.gguf', '--vocab', '2048');
   await assert.rejects(Server.real(model, '--draft-model', other),
     /draft_model: '.*other\.gguf' cannot guess for this model: its vocabulary has 2048 tokens, the model's has 4096/);
+  const fit = spawnSync(binary, ['fit', model, '--draft-model', other]);
+  assert.equal(fit.status, 2);
+  assert.match(fit.stderr.toString(), /its vocabulary has 2048 tokens, the model's has 4096/);
 });
 
 test('fit counts it', () => {
