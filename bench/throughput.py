@@ -39,6 +39,7 @@ LOADS = {
 }
 SEARCH_STREAMS = {"short": 64, "long": 32}
 REQUESTS_MIN_SLOW = 8
+ROUNDS, ROUNDS_SLOW = 6, 3
 
 
 def points(load, sampling, small, args):
@@ -53,9 +54,11 @@ def kind(load, sampling):
 
 
 def run(subject, load, streams, small, *what):
-    """The window is a round of requests, about: without the half that warms up, and the one that
-    empties the server."""
-    requests = max(2 * streams, LOADS[load].requests_min if small else REQUESTS_MIN_SLOW)
+    """The window is several rounds of requests, without the half that warms up and the one that
+    empties the server: whoever computes all prompts of a round before its answers would in one alone
+    have more of these, or less, than is true."""
+    rounds = ROUNDS if small else ROUNDS_SLOW
+    requests = max(rounds * streams, LOADS[load].requests_min if small else REQUESTS_MIN_SLOW)
     with subject.running(*what) as server:
         result = subject.bench(server, "--concurrency", streams, "--requests", requests,
                                "--warmup", max(1, streams // 2), "--prompt-tokens",
