@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -39,8 +41,18 @@ struct ComputeTeam::Share {
   std::atomic<std::size_t> next = 0;
   std::vector<std::uint8_t> scratch;
 
-  void take() {
-    for (std::size_t at; (at = next.fetch_add(1, std::memory_order_relaxed)) < count;) (*work)(at);
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure = {};  // The first.
+
+  // Nothing may be thrown through ggml.
+  void take() noexcept {
+    for (std::size_t at; (at = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+      try {
+        (*work)(at);
+      } catch (...) {
+        if (!failed.exchange(true, std::memory_order_relaxed)) failure = std::current_exception();
+      }
+    }
   }
 };
 
@@ -80,6 +92,9 @@ void ComputeTeam::run(std::size_t count, const std::function<void(std::size_t)>&
     behind_barrier(share_.get());
   }
   share_->take();  // All that are left: with one thread, all.
+  if (share_->failed.exchange(false, std::memory_order_relaxed)) {
+    std::rethrow_exception(std::exchange(share_->failure, nullptr));
+  }
 }
 
 }  // namespace seedance::llama

@@ -19,7 +19,7 @@ class ComputeTeam {
   ~ComputeTeam();
 
   // Calls work(0) to work(count - 1), each once, on several threads at the same time, and
-  // returns when all are done. `work` throws nothing.
+  // returns when all are done. The first exception of these is thrown again then.
   void run(std::size_t count, const std::function<void(std::size_t)>& work);
 
  private:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -17,6 +18,20 @@ TEST(ComputeTeam, DoesEachPartOnce) {
       team.run(count, [&](std::size_t at) { ++done[at]; });
       EXPECT_EQ(done, std::vector(count, 1)) << threads << " threads, " << count << " parts";
     }
+  }
+}
+
+TEST(ComputeTeam, ThrowsAgainWhatAPartThrewWhenAllAreDone) {
+  for (const int threads : {1, 2, 5}) {
+    ComputeTeam team{threads};
+    std::vector<int> done(64);
+    const auto work = [&](std::size_t at) {
+      ++done[at];
+      if (at % 3 == 1) throw std::runtime_error{"no memory"};
+    };
+    EXPECT_THROW(team.run(done.size(), work), std::runtime_error) << threads << " threads";
+    EXPECT_EQ(done, std::vector(64, 1));
+    EXPECT_NO_THROW(team.run(1, [](std::size_t) {})) << "it is told once";
   }
 }
 

@@ -15,6 +15,7 @@ std::optional<std::vector<std::vector<TokenId>>> DraftRunner::run(
   if (!read(work, texts)) return forget();
   const std::uint32_t wanted = work.front().guesses;
   std::vector<std::vector<TokenId>> guesses(work.size());
+  while (work.back().count == 0) work = work.first(work.size() - 1);
   for (std::uint32_t count = 0; count < wanted; ++count) {
     if (count > 0) {
       batch_.clear();

@@ -65,6 +65,16 @@ TEST_F(DraftRunnerTest, ForgetsWhatItIsToReadAgain) {
   expect_best(0, 25, guesses->at(0));
 }
 
+TEST_F(DraftRunnerTest, EmptiesSlots) {
+  ASSERT_TRUE(run({{{0}, 0, 40, 0}, {{1}, 0, 30, 0}}));
+  const auto guesses = run({{{1}, 29, 1, 3}, {{0}, 0, 0, 0}});
+  ASSERT_TRUE(guesses);
+  EXPECT_EQ(guesses->size(), 2U);
+  EXPECT_TRUE(guesses->at(1).empty());
+  expect_best(1, 30, guesses->at(0));
+  EXPECT_EQ(llama_memory_seq_pos_max(llama_get_memory(model_->context()), 0), -1);
+}
+
 TEST_F(DraftRunnerTest, HoldsNothingAfterAFailure) {
   texts_[0] = random_prompt(1, 500);
   EXPECT_FALSE(run({{{0}, 0, 500, 2}})) << "a sequence has room for 256";

@@ -8,6 +8,10 @@ namespace seedance::llama {
 
 using engine::EndCause;
 
+std::string because(const std::string& reasons) {
+  return reasons.empty() ? "" : ": " + reasons;
+}
+
 Errc code_of(std::string_view complaint) {
   constexpr auto kNoMemory = std::to_array<std::string_view>(
       {"failed to allocate", "unable to allocate", "out of memory", "bad_alloc"});

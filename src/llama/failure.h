@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -12,6 +13,9 @@ namespace seedance::llama {
 // llama_decode's, beside what llama.h says (llama-context.cpp): the memory for a step could
 // not be allocated.
 inline constexpr int kDecodeNoMemory = -2;
+
+// What is put behind a message when llama.cpp gave reasons (LogCapture).
+std::string because(const std::string& reasons);
 
 // Overloaded where llama.cpp complains that it got no memory, else invalid.
 Errc code_of(std::string_view complaint);

@@ -20,6 +20,11 @@ TEST(Failure, KnowsTheWordsForNoMemory) {
   EXPECT_EQ(code_of(""), Errc::invalid);
 }
 
+TEST(Failure, GivesReasonsWhereThereAreAny) {
+  EXPECT_EQ(because("no magic; no version"), ": no magic; no version");
+  EXPECT_EQ(because(""), "");
+}
+
 TEST(Failure, TellsMemoryFromABrokenFileAndABrokenBackend) {
   EXPECT_EQ(cause_of_refusal({Errc::overloaded, "x"}), EndCause::out_of_memory);
   EXPECT_EQ(cause_of_refusal({Errc::not_found, "x"}), EndCause::refused);

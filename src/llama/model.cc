@@ -22,10 +22,6 @@ double ms_since(std::chrono::steady_clock::time_point begin) {
   return to_ms(std::chrono::steady_clock::now() - begin);
 }
 
-std::string because(const std::string& reasons) {
-  return reasons.empty() ? "" : ": " + reasons;
-}
-
 double gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1U << 30U);
 }

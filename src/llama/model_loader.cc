@@ -14,10 +14,6 @@
 namespace seedance::llama {
 namespace {
 
-std::string because(const std::string& reasons) {
-  return reasons.empty() ? "" : ": " + reasons;
-}
-
 Result<void> check_kind(const llama_model* model, const std::string& path) {
   const auto refuse = [&](std::string_view kind) {
     return fail(Errc::invalid, fmt::format("model file '{}' holds {}, which cannot continue a text "

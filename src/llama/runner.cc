@@ -39,6 +39,15 @@ Problem invalid(std::string message) {
   return {.code = ErrorCode::invalid_request, .message = std::move(message)};
 }
 
+Problem no_grammar_memory(std::string message, std::uint64_t bytes, std::uint64_t taken,
+                          std::uint64_t bytes_max) {
+  return {.code = ErrorCode::overloaded,
+          .message = std::move(message),
+          .numbers = {{"bytes", static_cast<std::int64_t>(bytes)},
+                      {"bytes_taken", static_cast<std::int64_t>(taken)},
+                      {"bytes_max", static_cast<std::int64_t>(bytes_max)}}};
+}
+
 }  // namespace
 
 Runner::Runner(Model& model, RunnerLimits limits, Fault fault, Clock clock)
@@ -72,6 +81,12 @@ void Runner::on(engine::Job job) {
         job.id, job.gen, {.code = ErrorCode::engine_failed, .message = constraint.error().detail}});
     return;
   }
+  if (*constraint) {
+    if (auto problem = refusal(**constraint)) {
+      events_.emplace_back(engine::JobFailed{job.id, job.gen, *std::move(problem)});
+      return;
+    }
+  }
   const sched::JobKey key = key_of(job.id, job.gen);
   const std::size_t prompt_tokens = job.prompt.size();
   std::vector<TokenId> tokens = engine::sequence_of(job);
@@ -91,7 +106,6 @@ void Runner::on(engine::Job job) {
                   .tokens_max = static_cast<std::uint32_t>(most),
                   .goes_on = !job.committed.empty()});
   }
-  bound_grammars();
 }
 
 void Runner::on(engine::Cancel cancel) {
@@ -132,6 +146,19 @@ std::optional<Problem> Runner::refusal(const engine::Job& job) const {
                   {"context_tokens", static_cast<std::int64_t>(model_.context_tokens())}}};
 }
 
+// Whoever runs already is not to suffer from who comes.
+std::optional<Problem> Runner::refusal(const text::TokenConstraint& constraint) const {
+  std::uint64_t taken = 0;
+  for (const auto& [key, running] : jobs_) taken += running.sampler.constraint_bytes();
+  const std::uint64_t bytes = constraint.bytes();
+  if (taken + bytes <= grammar_bytes_max_) return std::nullopt;
+  return no_grammar_memory(
+      fmt::format("The grammars of all running answers take {} bytes of memory, at most {} are "
+                  "allowed, and this one takes {} more: use a simpler one, or try again later.",
+                  taken, grammar_bytes_max_, bytes),
+      bytes, taken, grammar_bytes_max_);
+}
+
 // Behind the committed tokens. The grammar was parsed before, by who checked the request.
 Result<std::optional<text::TokenConstraint>> Runner::constraint_of(const engine::Job& job) {
   if (job.sampling.grammar.empty()) return std::nullopt;
@@ -162,14 +189,12 @@ void Runner::bound_grammars() {
     }
     if (sum <= grammar_bytes_max_) return;
     fail_job(largest,
-             {.code = ErrorCode::overloaded,
-              .message = fmt::format("The grammars of all running answers take {} bytes of memory, "
-                                     "at most {} are allowed; that of this one takes the most, {}: "
-                                     "use a simpler one, or try again later.",
-                                     sum, grammar_bytes_max_, most),
-              .numbers = {{"bytes", static_cast<std::int64_t>(most)},
-                          {"bytes_taken", static_cast<std::int64_t>(sum)},
-                          {"bytes_max", static_cast<std::int64_t>(grammar_bytes_max_)}}});
+             no_grammar_memory(
+                 fmt::format("The grammars of all running answers take {} bytes of memory, "
+                             "at most {} are allowed; that of this one takes the most, {}: "
+                             "use a simpler one, or try again later.",
+                             sum, grammar_bytes_max_, most),
+                 most, sum, grammar_bytes_max_));
   }
 }
 

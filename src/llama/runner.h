@@ -32,8 +32,8 @@ struct Drafting {
 struct RunnerLimits {
   sched::PrefillLimits prefill = {};
   Drafting drafting = {};
-  // As much memory as the grammars of all jobs may take; beyond it, the job whose grammar takes
-  // the most is refused.
+  // As much memory as the grammars of all jobs may take. One that comes and goes beyond it is
+  // refused; where they do in their answers, the one that takes the most ends.
   std::uint64_t grammar_bytes_max = kGrammarMemoryMax;
   std::uint64_t park_bytes_max = 0;  // Of what parked jobs save.
 };
@@ -73,6 +73,7 @@ class Runner {
   void on(engine::Cancel cancel);
   void bound_grammars();
   std::optional<Problem> refusal(const engine::Job& job) const;
+  std::optional<Problem> refusal(const text::TokenConstraint& constraint) const;
   Result<std::optional<text::TokenConstraint>> constraint_of(const engine::Job& job);
 
   Result<bool> move();

@@ -100,6 +100,17 @@ TEST(RunnerModelDraft, EndsWhereTheContextOrTheJobDoes) {
   EXPECT_GT(itself.accepted, 0);
 }
 
+// Each fills a quarter of what all share.
+TEST(RunnerModelDraft, GoesOnGuessingWhereRoomIsShared) {
+  TestMachine itself =
+      machine(test_model_path(), {.context_tokens = 256, .sequences_max = 8, .shared_tokens = 256});
+  for (std::uint64_t id = 0; id < 24; ++id) {
+    const std::uint32_t before = itself.drafted;
+    EXPECT_EQ(itself.run_alone(greedy_job(id, random_prompt(id, 30), 34)).tokens.size(), 34);
+    EXPECT_GT(itself.drafted, before) << id;
+  }
+}
+
 // It guesses for those without adapter, and what it guesses is theirs alone.
 TEST(RunnerModelDraft, KnowsNoAdapters) {
   TestMachine itself = machine(test_model_path(), {.adapters = {test_adapter_path(1)}});

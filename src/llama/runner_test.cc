@@ -297,6 +297,37 @@ TEST_F(RunnerTest, BoundsWhatGrammarsTake) {
   EXPECT_TRUE(runner_->idle());
 }
 
+// Not the one that runs, though its grammar takes more.
+TEST_F(RunnerTest, RefusesTheGrammarThatComesWhereThereIsNoRoom) {
+  load();
+  Job running = greedy_job(1, random_prompt(1, 9), 30);
+  const auto said = [](std::size_t letters) {
+    return "root ::= \"" + std::string(letters, 'a') + "\"";
+  };
+  running.sampling.grammar = said(20'000);
+  const auto alone = run_alone(running).tokens;
+  Job coming = greedy_job(2, random_prompt(2, 9), 1);
+  coming.sampling.grammar = said(15'000);
+  const text::PieceOrder pieces{
+      read_pieces(llama_model_get_vocab(llama_get_model(model_->context())))};
+  const auto bytes = [&](const Job& job) {
+    return text::TokenConstraint{*text::Grammar::parse(job.sampling.grammar), pieces}.bytes();
+  };
+  load();
+  runner_.emplace(*model_, RunnerLimits{.grammar_bytes_max = bytes(running) + bytes(coming)});
+  start(running);
+  for (int i = 0; i < 10; ++i) step();
+  start(coming);
+  run();
+  EXPECT_EQ(outcome(1).tokens, alone);
+  ASSERT_TRUE(outcome(2).problem);
+  EXPECT_EQ(outcome(2).problem->code, ErrorCode::overloaded);
+  const auto& numbers = outcome(2).problem->numbers;
+  EXPECT_GT(numbers.at(0).value + numbers.at(1).value, numbers.at(2).value);
+  coming.id = {3};
+  EXPECT_EQ(run_alone(coming).end, JobEnd::length) << "there is room again";
+}
+
 TEST_F(RunnerTest, UsesAgainWhatIsLongEnough) {
   for (const auto& [reuse_min, reused] : {std::pair{0U, 0U}, {60U, 0U}, {59U, 59U}}) {
     load({.reuse_min = reuse_min});

@@ -66,8 +66,10 @@ class Sampler {
   // too much work. A constraint goes on behind the choice.
   Result<Choice> choose(std::span<float> logits, std::span<const TokenId> tokens);
 
-  // Of memory, about, that the constraint takes.
-  std::size_t constraint_bytes() const { return constraint_ ? constraint_->bytes() : 0; }
+  // Of memory, about, that the constraint takes, with what is masked for it.
+  std::size_t constraint_bytes() const {
+    return constraint_ ? constraint_->bytes() + (masked_.capacity() * sizeof(float)) : 0;
+  }
 
  private:
   void count(std::span<const TokenId> tokens);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/codec.h"
@@ -48,10 +49,6 @@ auto progress_to(MessageSocket& socket) {
   };
 }
 
-std::string because(const std::string& reasons) {
-  return reasons.empty() ? "" : ": " + reasons;
-}
-
 engine::DeviceMemory memory_of(const DeviceUse& use) {
   return {.weights = use.weights, .kv = use.streams, .compute = use.compute};
 }
@@ -86,17 +83,19 @@ Result<void> serve(MessageSocket& socket, Model& model, const WorkerOptions& opt
       fault};
   auto said = std::chrono::steady_clock::now();
   auto memory_told = said;
+  bool idle_told = false;  // What is in memory, since the last step.
   while (true) {
     while (true) {
-      const auto wait = runner.idle() ? MessageSocket::Wait::yes : MessageSocket::Wait::no;
-      if (wait == MessageSocket::Wait::yes) send(socket, runner.take_memory());
-      const auto body = socket.receive(wait);
+      const bool idle = runner.idle();
+      if (idle && !std::exchange(idle_told, true)) send(socket, runner.take_memory());
+      const auto body = socket.receive(idle ? MessageSocket::Wait::yes : MessageSocket::Wait::no);
       if (!body) return std::unexpected(body.error());
       if (!*body) break;
       auto command = engine::decode_command(**body);
       if (!command) return std::unexpected(command.error());
       runner.on_command(*std::move(command));
     }
+    idle_told = false;
     const auto events = runner.step();
     if (!events) return std::unexpected(events.error());
     const auto now = std::chrono::steady_clock::now();

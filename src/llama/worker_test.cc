@@ -248,6 +248,9 @@ TEST(Worker, TellsWhatIsInItsMemory) {
   EXPECT_EQ(memory_when_idle(worker),
             (engine::Memory{
                 .cells_cached = 63, .cells_free = 449, .tokens_asked = 60, .tokens_reused = 59}));
+  for (std::uint64_t id = 10; id < 15; ++id) worker.send(engine::Cancel{{id}, {1}});
+  worker.send(greedy_job(3, random_prompt(1, 60), 4));
+  EXPECT_EQ(memory_when_idle(worker).tokens_asked, 60U) << "cancelling nobody changes nothing";
   options.memory_every = {};
   TestWorker talkative{options};
   talkative.ready();

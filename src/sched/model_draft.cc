@@ -1,6 +1,7 @@
 #include "sched/model_draft.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -21,11 +22,22 @@ constexpr double kNewestGuess = 1.0 / 32;
 
 }  // namespace
 
-ModelDraft::ModelDraft(std::uint32_t slots) : held_(slots), purse_ns_(kFullNs) {}
+ModelDraft::ModelDraft(std::uint32_t slots) : held_(slots), filled_(slots), purse_ns_(kFullNs) {}
 
 DraftBudget::Choice ModelDraft::plan(std::span<const Sequence> sequences, const DraftBudget& budget,
                                      std::uint32_t rows_max, double other_speed,
                                      std::uint32_t room) {
+  find_left(sequences);
+  const DraftBudget::Choice choice = plan_work(sequences, budget, rows_max, other_speed, room);
+  if (empties_ && !work_.empty()) {
+    for (const Slot slot : left_) work_.push_back({.slot = slot});
+  }
+  return choice;
+}
+
+DraftBudget::Choice ModelDraft::plan_work(std::span<const Sequence> sequences,
+                                          const DraftBudget& budget, std::uint32_t rows_max,
+                                          double other_speed, std::uint32_t room) {
   work_.clear();
   std::vector<Text> ready;
   std::vector<Text> behind;
@@ -55,6 +67,14 @@ DraftBudget::Choice ModelDraft::plan(std::span<const Sequence> sequences, const 
   const double trial_ns = kTrialGuesses * guess_costs_.of(static_cast<std::uint32_t>(ready.size()));
   if (purse_ns_ >= trial_ns) guess(ready, std::min(kTrialGuesses, rows_max - 1));
   return {};
+}
+
+void ModelDraft::find_left(std::span<const Sequence> sequences) {
+  left_.clear();
+  for (std::uint32_t slot = 0; slot < filled_.size(); ++slot) {
+    const bool left = std::ranges::find(sequences, Slot{slot}, &Sequence::slot) == sequences.end();
+    if (filled_[slot] && left) left_.push_back({slot});
+  }
 }
 
 ModelDraft::Text ModelDraft::text_of(const Sequence& sequence) const {
@@ -95,6 +115,7 @@ void ModelDraft::add_work(const Text& text, std::uint32_t begin, std::uint32_t c
   auto& held = held_[slot.value];
   held.resize(begin);
   held.insert(held.end(), added.begin(), added.end());
+  filled_[slot.value] = true;
 }
 
 void ModelDraft::on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took) {
@@ -102,15 +123,23 @@ void ModelDraft::on_drafted(std::span<const std::vector<TokenId>> guesses, Durat
   const auto ns = static_cast<double>(took.count());
   const std::uint32_t each = work_.front().guesses;
   if (!used_ || each == 0) purse_ns_ -= ns;
-  if (each > 0) guess_costs_.on_step(static_cast<std::uint32_t>(work_.size()), took / each);
   std::uint32_t read = 0;
+  std::uint32_t texts = 0;
   for (std::size_t at = 0; at < work_.size(); ++at) {
-    SEEDANCE_CHECK(guesses[at].size() == each, "as many as were asked for");
-    read += work_[at].count;
+    const DraftWork& done = work_[at];
+    SEEDANCE_CHECK(guesses[at].size() == done.guesses, "as many as were asked for");
+    auto& held = held_[done.slot.value];
+    if (done.count == 0) {
+      held.clear();
+      filled_[done.slot.value] = false;
+      continue;
+    }
+    ++texts;
+    read += done.count;
     // It says the last one, and does not read it.
-    auto& held = held_[work_[at].slot.value];
     if (each > 0) held.insert(held.end(), guesses[at].begin(), guesses[at].end() - 1);
   }
+  if (each > 0) guess_costs_.on_step(texts, took / each);
   if (each == 0) read_ns_ += (read_ns_ == 0 ? 1 : kNewest) * ((ns / read) - read_ns_);
   work_.clear();
 }
@@ -122,7 +151,9 @@ void ModelDraft::drop_work() {
 
 void ModelDraft::on_failed() {
   for (auto& held : held_) held.clear();
+  filled_.assign(filled_.size(), false);
   work_.clear();
+  if (!left_.empty() && !std::exchange(empties_, true)) return;
   purse_ns_ = -kFullNs;
 }
 

@@ -21,7 +21,8 @@ inline constexpr std::uint32_t kReadAlongMax = 8;
 
 // Of a draft model in one slot of its memory: it keeps what it holds before `begin`, reads `count`
 // tokens of the sequence from there on, and says what it would go on with. All that is to be done
-// before one batch is of the same number of guesses.
+// before one batch is of the same number of guesses, but for slots that it is to empty: those come
+// last, and nothing is read or guessed there.
 struct DraftWork {
   Slot slot;
   std::uint32_t begin = 0;
@@ -40,6 +41,10 @@ struct DraftWork {
 // what it has not read yet. Both are paid from a purse, so that a model which never helps costs
 // next to nothing: a small part of all time goes into it, and all the time that would have been
 // saved had more been read. So the longer guesses would have helped, the longer a text is read.
+//
+// What it read of a sequence that is gone stays in the slot: the next one there may begin alike.
+// Where slots share their room that fills it, and reading fails. Nobody is to blame for that but
+// what is gone, so nothing is paid, and from then on slots are emptied when nobody decodes there.
 //
 // Protocol: plan(), then, where there is work, the owner does it and calls on_drafted() or
 // on_failed(), or drop_work() where it does not; then on_computed(), and on_judged() for each guess
@@ -65,7 +70,7 @@ class ModelDraft {
 
   void on_drafted(std::span<const std::vector<TokenId>> guesses, Duration took);  // All of work().
   void drop_work();                 // It is not done: there is another plan first.
-  void on_failed();                 // Nothing that it holds is to be trusted.
+  void on_failed();                 // It holds nothing any more.
   void on_computed(Duration took);  // The step.
   void on_judged(bool right);
 
@@ -82,12 +87,18 @@ class ModelDraft {
     }
   };
 
+  DraftBudget::Choice plan_work(std::span<const Sequence> sequences, const DraftBudget& budget,
+                                std::uint32_t rows_max, double other_speed, std::uint32_t room);
   Text text_of(const Sequence& sequence) const;
   bool read(std::vector<Text>& behind, std::uint32_t room);
   void guess(std::span<const Text> ready, std::uint32_t guesses);
+  void find_left(std::span<const Sequence> sequences);
   void add_work(const Text& text, std::uint32_t begin, std::uint32_t count, std::uint32_t guesses);
 
   std::vector<std::vector<TokenId>> held_;  // By slot.
+  std::vector<bool> filled_;                // Slots in which it may have read something.
+  std::vector<Slot> left_;  // Of these, those where nobody decoded in the last plan.
+  bool empties_ = false;    // Room is short.
   std::vector<DraftWork> work_;
   bool used_ = false;   // The guesses of work_.
   double forgone_ = 0;  // Part of the step that would be saved had more been read.

@@ -218,6 +218,36 @@ TEST(ModelDraft, ReadsAllAnewAfterAFailureButNotAtOnce) {
   EXPECT_EQ(small.work(), (Work{{{0}, 0, 20, 0}}));
 }
 
+// Two sequences, one behind the other in other slots, and what is read of them.
+Work second(ModelDraft& draft, const std::vector<TokenId>& tokens) {
+  const auto read = [&](Slot slot) {
+    const std::array one{ModelDraft::Sequence{.slot = slot, .tokens = tokens, .chance = 0.5}};
+    draft.plan(one, budget(), 16, 1, kRoom);
+  };
+  read({0});
+  draft.on_drafted(std::vector<std::vector<TokenId>>(draft.work().size()), milliseconds{1});
+  read({1});
+  return {draft.work().begin(), draft.work().end()};
+}
+
+TEST(ModelDraft, EmptiesWhatIsLeftOnceRoomWasShort) {
+  ModelDraft draft{2};
+  const auto tokens = text(20);
+  EXPECT_EQ(second(draft, tokens), (Work{{{1}, 0, 20, 0}}));
+  draft.on_failed();
+  EXPECT_EQ(second(draft, tokens), (Work{{{1}, 0, 20, 0}, {{0}, 0, 0, 0}})) << "for nothing";
+  draft.drop_work();
+  const std::array other{ModelDraft::Sequence{.slot = {1}, .tokens = tokens, .chance = 0.5}};
+  draft.plan(other, budget(), 16, 1, kRoom);
+  ASSERT_EQ(draft.work().size(), 2U) << "it was not done";
+  draft.on_drafted(std::vector<std::vector<TokenId>>(2), milliseconds{1});
+  draft.plan(other, budget(), 16, 1, kRoom);
+  EXPECT_EQ(draft.work().size(), 1U);
+  draft.on_failed();
+  draft.plan(other, budget(), 16, 1, kRoom);
+  EXPECT_TRUE(draft.work().empty()) << "nobody had left";
+}
+
 TEST(ModelDraft, KnowsHowOftenItIsRight) {
   ModelDraft draft{1};
   for (int i = 0; i < 10; ++i) draft.on_judged(true);
