@@ -7,9 +7,10 @@ shift
 
 tools/setup
 mkdir -p "build/$preset"
-# Configured anew when what the environment chooses changes; Ninja sees to everything else.
+# Configured anew when what the environment or the preset chooses changes; Ninja sees to everything
+# else.
 flags=("-DSEEDANCE_CUDA=${SEEDANCE_CUDA:-0}" "-DSEEDANCE_LLAMA_DIR=${SEEDANCE_LLAMA_DIR:-}")
-settings="${flags[*]}"
+settings="${flags[*]} $(cksum <CMakePresets.json)"
 if [[ ! -f build/$preset/build.ninja || $(cat "build/$preset/settings" 2>/dev/null) != "$settings" ]]; then
   echo "build: configuring build/$preset"
   cmake --preset "$preset" "${flags[@]}" >"build/$preset/configure.log" 2>&1 ||
