@@ -225,6 +225,7 @@ Work second(ModelDraft& draft, const std::vector<TokenId>& tokens) {
     draft.plan(one, budget(), 16, 1, kRoom);
   };
   read({0});
+  if (draft.work().empty()) return {};
   draft.on_drafted(std::vector<std::vector<TokenId>>(draft.work().size()), milliseconds{1});
   read({1});
   return {draft.work().begin(), draft.work().end()};
