@@ -40,7 +40,7 @@ node_tests() {
 
   local log=build/$preset/${2##*/}.tap status=0 all passed skipped failed
   tools/setup --node
-  .deps/bin/node --test --test-reporter=spec --test-reporter-destination=stdout \
+  .deps/bin/node --test --test-timeout=600000 --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination="$log" "$2"/*.test.mjs || status=$?
   all=$(tap_count tests) passed=$(tap_count pass) skipped=$(tap_count skipped)
   failed=$((all - passed - skipped))

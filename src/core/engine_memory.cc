@@ -4,35 +4,43 @@
 namespace seedance::core {
 namespace {
 
-void add(Stats::EngineMemory& sum, const engine::DeviceMemory& memory) {
-  sum.weights.set(sum.weights.value() + static_cast<std::int64_t>(memory.weights));
-  sum.kv.set(sum.kv.value() + static_cast<std::int64_t>(memory.kv));
-  sum.compute.set(sum.compute.value() + static_cast<std::int64_t>(memory.compute));
+void add(engine::DeviceMemory& sum, const engine::DeviceMemory& memory) {
+  sum.weights += memory.weights;
+  sum.kv += memory.kv;
+  sum.compute += memory.compute;
 }
 
-void clear(Stats::EngineMemories& memories) {
-  for (Stats::EngineMemory* each : {&memories.predicted, &memories.taken}) {
-    each->weights.set(0);
-    each->kv.set(0);
-    each->compute.set(0);
-  }
+void add(engine::DeviceReport& sum, const engine::DeviceReport& report) {
+  add(sum.predicted, report.predicted);
+  add(sum.taken, report.taken);
+}
+
+void show(Stats::EngineMemory& shown, const engine::DeviceMemory& memory) {
+  shown.weights.set(static_cast<std::int64_t>(memory.weights));
+  shown.kv.set(static_cast<std::int64_t>(memory.kv));
+  shown.compute.set(static_cast<std::int64_t>(memory.compute));
+}
+
+void show(Stats::EngineMemories& shown, const engine::DeviceReport& report) {
+  show(shown.predicted, report.predicted);
+  show(shown.taken, report.taken);
 }
 
 }  // namespace
 
 // Of all engines that are up.
 void Core::sum_memory() {
-  clear(stats_.machine_memory);
-  clear(stats_.device_memory);
+  engine::DeviceReport machine;
+  engine::DeviceReport devices;
   for (const auto& model : models_) {
     if (!model->engine_up) continue;
     const auto& reports = model->capacity->memory;
     for (const engine::DeviceReport& report : reports) {
-      auto& where = &report == &reports.back() ? stats_.machine_memory : stats_.device_memory;
-      add(where.predicted, report.predicted);
-      add(where.taken, report.taken);
+      add(&report == &reports.back() ? machine : devices, report);
     }
   }
+  show(stats_.machine_memory, machine);
+  show(stats_.device_memory, devices);
 }
 
 void Core::on_memory(Model& model, const engine::Memory& memory) {

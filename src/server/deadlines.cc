@@ -13,6 +13,12 @@ TimePoint coarse(TimePoint at, TimePoint now) {
   return over == Duration::zero() ? at : at + (kCoarseTick - over);
 }
 
+std::optional<TimePoint> sooner_entry(TimePoint at, TimePoint entry, TimePoint now) {
+  if (at >= entry) return std::nullopt;
+  const TimePoint wanted = coarse(at, now);
+  return wanted < entry ? std::optional{wanted} : std::nullopt;
+}
+
 Deadlines::Deadlines() : nodes_(kFirstPlace) {
   for (Ring ring = 0; ring < kFirstPlace; ++ring) {
     nodes_[ring] = {.next = ring, .previous = ring};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
@@ -17,6 +18,9 @@ inline constexpr Duration kFar = std::chrono::seconds{1};
 
 // `at`, or a bit later if it is far from `now`.
 TimePoint coarse(TimePoint at, TimePoint now);
+
+// The entry for a deadline `at` where there is one for `entry`; nothing when that will do.
+std::optional<TimePoint> sooner_entry(TimePoint at, TimePoint entry, TimePoint now);
 
 // One deadline for each place in a table: a hierarchical timing wheel (Varghese and
 // Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7).

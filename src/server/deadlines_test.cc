@@ -146,6 +146,17 @@ TEST(Deadlines, FarOnesMoveToATickAndNeverEarlier) {
   EXPECT_EQ(coarse(kNever, kNow), kNever);
 }
 
+TEST(Deadlines, AnEntryThatIsLaterThanItsDeadlineIsNoneForWhatIsNear) {
+  const TimePoint far = kNow + milliseconds{1001};
+  EXPECT_EQ(sooner_entry(far, kNever, kNow), kNow + milliseconds{1250});
+  const TimePoint entry = kNow + milliseconds{1250};
+  EXPECT_EQ(sooner_entry(far, entry, kNow), std::nullopt);
+  EXPECT_EQ(sooner_entry(far, entry, kNow + milliseconds{500}), far);
+  const TimePoint between = far + milliseconds{50};
+  EXPECT_EQ(sooner_entry(between, entry, far), between);
+  EXPECT_EQ(sooner_entry(entry, entry, far), std::nullopt);
+}
+
 // The same by an ordered map: everything is searched.
 class Model {
  public:

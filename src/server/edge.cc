@@ -286,10 +286,10 @@ void Edge::list(Connection& connection) {
 }
 
 void Edge::schedule(Connection& connection, TimePoint now) {
-  const TimePoint at = connection.deadline();
-  if (at >= connection.scheduled) return;
-  connection.scheduled = at;
-  deadlines_.set(ConnectionTable::place_of(connection.id()), coarse(at, now));
+  const auto entry = sooner_entry(connection.deadline(), connection.scheduled, now);
+  if (!entry) return;
+  connection.scheduled = *entry;
+  deadlines_.set(ConnectionTable::place_of(connection.id()), *entry);
 }
 
 }  // namespace seedance::server

@@ -151,8 +151,16 @@ void HttpSession::on_drain(TimePoint) {
 // As a WebSocket's, his streams go on without him. An answer outlives the token that it was asked
 // for with, but not what that was checked by.
 bool HttpSession::on_access(TimePoint now) {
-  if (!waits() || context_.access.gate->still_admits(caller_.principal, WallTime{})) return false;
+  const bool reads_body = state_ == State::reading && head_seen_ && !routed_.open();
+  if (!waits() && !reads_body) return false;
+  if (context_.access.gate->still_admits(caller_.principal, WallTime{})) return false;
   constexpr auto kWhy = auth::Refusal::revoked;
+  if (reads_body) {
+    refuse_caller(kWhy);
+    state_ = State::refused;
+    deadline_ = now + kLinger;
+    return true;
+  }
   const bool streaming = state_ == State::streaming;
   on_gone();
   keep_alive_ = false;

@@ -158,6 +158,18 @@ TEST_F(HttpAccessTest, WhoeverWaitsForAWholeAnswerIsRefused) {
   EXPECT_EQ(session_.ending(), Session::Ending::close);
 }
 
+TEST_F(HttpAccessTest, WhoeverSendsABodyIsRefused) {
+  send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+      "14\r\n\r\n{\"prompt\":\"x\"");
+  EXPECT_FALSE(session_.on_access(kNow));
+  close_gate();
+  EXPECT_TRUE(session_.on_access(kNow));
+  send("}");
+  EXPECT_TRUE(told().empty());
+  EXPECT_THAT(render(session_, kNow), testing::StartsWith("HTTP/1.1 401 "));
+}
+
 TEST_F(HttpSessionTest, AMergedStreamIsRenderedAtItsTime) {
   ask();
   accept(session_);
