@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
+    if (const std::string meant = misspelled(app); !meant.empty()) return complain(kUsage, meant);
     return app.exit(help);
   } catch (const CLI::CallForAllHelp& help) {
     return app.exit(help);

@@ -29,6 +29,7 @@
 #include "io/socket.h"
 #include "llama/log_capture.h"
 #include "llama/model_file.h"
+#include "scripted/script.h"
 #include "server/server.h"
 #include "wire/json.h"
 
@@ -86,7 +87,9 @@ Result<std::vector<std::string>> check_model(const server::ServerConfig& config)
 Result<void> name_models(server::ServerConfig& config, const std::vector<std::string>& files) {
   server::ModelSpec& model = config.models.front();
   if (const auto* scripted = std::get_if<server::ScriptedModel>(&model.engine)) {
-    model.digest = "script:" + scripted->script;
+    const auto script = scripted::parse_script(scripted->script);
+    if (!script) return std::unexpected(script.error());
+    model.digest = scripted::story_of(*script);
     return {};
   }
   auto digest = fingerprint_of(files);

@@ -55,8 +55,8 @@ def kind(load, sampling):
 
 def run(subject, load, streams, small, *what):
     """The window is several rounds of requests, without the half that warms up and the one that
-    empties the server: whoever computes all prompts of a round before its answers would in one alone
-    have more of these, or less, than is true."""
+    empties the server: whoever computes all prompts of a round before its answers would in one
+    alone have more of these, or less, than is true."""
     rounds = ROUNDS if small else ROUNDS_SLOW
     requests = max(rounds * streams, LOADS[load].requests_min if small else REQUESTS_MIN_SLOW)
     with subject.running(*what) as server:

@@ -140,4 +140,10 @@ Result<Script> parse_script(std::string_view text) {
   return script;
 }
 
+std::string story_of(const Script& script) {
+  constexpr int kNarrator = 2;
+  return fmt::format("script:{}:{}:{}:{}", kNarrator, static_cast<int>(script.mode), script.length,
+                     script.seed);
+}
+
 }  // namespace seedance::scripted

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -55,5 +56,9 @@ struct Script {
 //
 // Invalid, with the item at fault named, for everything else.
 Result<Script> parse_script(std::string_view text);
+
+// What decides the tokens, and which Narrator tells them: where it is the same, another engine goes
+// on with a stream as this one would.
+std::string story_of(const Script& script);
 
 }  // namespace seedance::scripted

@@ -63,5 +63,16 @@ TEST(Script, RefusesWhatItDoesNotKnowAndNamesIt) {
   }
 }
 
+TEST(Script, AStoryIsTheSameHoweverItIsTold) {
+  const std::string story = story_of(Script{});
+  for (const auto* same :
+       {"rate=7,jitter=0.5", "context=99,sequences=3", "fault=die@9", "step=5ms"}) {
+    EXPECT_EQ(story_of(*parse_script(same)), story) << same;
+  }
+  for (const auto* other : {"seed=1", "length=7", "mode=echo"}) {
+    EXPECT_NE(story_of(*parse_script(other)), story) << other;
+  }
+}
+
 }  // namespace
 }  // namespace seedance::scripted

@@ -77,6 +77,7 @@ class Refusals(Directory):
         self.assert_refused(run("serve", "--port"), "--port")
         self.assert_refused(run("nonsense"), "nonsense")
         self.assert_refused(run("sevre", "--port", "1"), "no command sevre", "did you mean serve?")
+        self.assert_refused(run("sevre", "--help"), "no command sevre", "did you mean serve?")
         self.assert_refused(run("keys", "revok", "x"), "did you mean revoke?")
         self.assert_refused(run("serve", "--port", "1", "--port", "2"), "--port was given twice")
         self.assert_refused(run("serve", "--insecure", "--insecure"), "--insecure was given twice")
