@@ -5,6 +5,7 @@
 
 The binary is in its build directory, beside the demo model.
 """
+import contextlib
 import json
 import os
 import pty
@@ -276,8 +277,7 @@ class Server(Directory):
             cwd=self.directory, preexec_fn=before)
         self.addCleanup(self.server.stdout.close)
         self.addCleanup(self.server.stderr.close)
-        self.addCleanup(self.server.wait)
-        self.addCleanup(self.server.kill)
+        self.addCleanup(self.end)
         line = self.server.stdout.readline()
         if not line:
             self.fail(f"the server ended: {self.server.stderr.read()}")
@@ -295,6 +295,16 @@ class Server(Directory):
     def get(self, path):
         with urllib.request.urlopen(self.url + path, timeout=PATIENCE_S) as answer:
             return answer.status, answer.read()
+
+    def end(self):
+        """Killed, it would leave a server that still writes. Who asks again waits for no stream."""
+        for _ in range(5 * PATIENCE_S):
+            self.server.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.server.wait(0.2)
+                return
+        self.server.kill()
+        self.server.wait()
 
     def kill_server(self):
         """The process behind the supervisor, which starts another one."""
