@@ -6,12 +6,15 @@
   fanout.py many     19,000 streams of 20 tokens/s: whether every token comes, and how late
 
 Ours runs the scripted engine, core and journal and all; the others send a fixed frame. Prints
-tables and writes build/bench/fanout-*.json. uWebSockets.js is built for a newer C library than
-Debian 12's: tools/setup --bench gets one that only it uses.
+tables and writes build/bench/fanout-*.json. For the cost, server and client have a core each: else
+a frame costs a third more or less by where the scheduler puts the two. Ratios are medians of those
+of each repetition, in which a machine's slow times meet all. uWebSockets.js is built for a newer C
+library than Debian 12's: tools/setup --bench gets one that only it uses.
 """
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import statistics
@@ -46,9 +49,9 @@ def newer_libc():
 
 def sender(command):
     @contextlib.contextmanager
-    def start():
+    def start(prefix=()):
         port = servers.free_port()
-        process = subprocess.Popen([*command, str(port), str(BYTES), str(PERIOD_MS)])
+        process = subprocess.Popen([*prefix, *command, str(port), str(BYTES), str(PERIOD_MS)])
         try:
             wait_for_port(port, process)
             yield port, process.pid
@@ -60,12 +63,12 @@ def sender(command):
 
 def seedance(*flags):
     @contextlib.contextmanager
-    def start():
+    def start(prefix=()):
         port = servers.free_port()
         with tempfile.TemporaryDirectory(prefix="seedance-bench-") as data:
-            command = [str(ROOT / "build/release/seedance"), "serve", "--engine", SCRIPT, "--port",
-                       str(port), "--no-supervisor", "--data-dir", data, "--max-queued-streams",
-                       "20000", "--journal-max-bytes", str(1 << 40), *flags]
+            command = [*prefix, str(ROOT / "build/release/seedance"), "serve", "--engine", SCRIPT,
+                       "--port", str(port), "--no-supervisor", "--data-dir", data,
+                       "--max-queued-streams", "20000", "--journal-max-bytes", str(1 << 40), *flags]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             try:
                 wait_for_port(port, process)
@@ -98,11 +101,21 @@ def wait_for_port(port, process):
     raise RuntimeError(f"nobody listens on {port}")
 
 
-def client(port, pid, protocol, connections, args, *flags):
-    command = [str(CLIENT), "--port", str(port), "--pid", str(pid), "--protocol", protocol,
+def on_core(index):
+    """How to start a program so that it keeps to one core."""
+    cores = sorted(os.sched_getaffinity(0))
+    return ["taskset", "--cpu-list", str(cores[index % len(cores)])]
+
+
+def client(port, pid, protocol, connections, args, *flags, prefix=()):
+    command = [*prefix, str(CLIENT), "--port", str(port), "--pid", str(pid), "--protocol", protocol,
                "--connections", str(connections), "--warmup", str(args.warmup), "--seconds",
                str(args.seconds), "--message", json.dumps(REQUEST), *flags]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def median_ratio(values, others):
+    return statistics.median(one / other for one, other in zip(values, others, strict=True))
 
 
 def cost(args):
@@ -110,17 +123,19 @@ def cost(args):
     for _ in range(args.repeat):
         for name in args.subjects:
             start, protocol = SUBJECTS[name]
-            with start() as (port, pid):
-                result = client(port, pid, protocol, 1000, args)
+            with start(on_core(0)) as (port, pid):
+                result = client(port, pid, protocol, 1000, args, prefix=on_core(1))
             runs[name].append(result)
             print(f"  {name:22}{result['cpu_s_per_million_frames']:8.2f} CPU s per million frames",
                   flush=True)
-    medians = {name: statistics.median(run["cpu_s_per_million_frames"] for run in rows)
-               for name, rows in runs.items()}
-    bare = medians.get("epoll")
-    print("\n| server | CPU s per million frames | against bare epoll |\n|:--|--:|--:|")
-    for name, value in medians.items():
-        print(f"| {name} | {value:.2f} | {f'{value / bare:.2f}' if bare else '-'} |")
+    costs = {name: [run["cpu_s_per_million_frames"] for run in rows] for name, rows in runs.items()}
+    medians = {name: statistics.median(values) for name, values in costs.items()}
+    peers = [name for name in ("epoll", "uWebSockets.js") if name in costs]
+    print(f"\n| server | CPU s per million frames |{''.join(f' of {peer} |' for peer in peers)}")
+    print(f"|:--|--:|{'--:|' * len(peers)}")
+    for name, values in costs.items():
+        ratios = [median_ratio(values, costs[peer]) for peer in peers]
+        print(f"| {name} | {medians[name]:.2f} |{''.join(f' {ratio:.2f} |' for ratio in ratios)}")
     common.write("fanout-cost", args, {"medians": medians, "runs": runs})
 
 
