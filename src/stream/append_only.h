@@ -16,44 +16,50 @@ namespace seedance::stream {
 // Elements in blocks of First, First, 2 First, 4 First, ...: an element never
 // moves once it is there, so one writer may append while readers look at
 // elements whose existence was published to them (by a release-store that they
-// acquired). `size()` and push belong to the writer.
+// acquired). What the writer needs to append is apart, where he wants it in memory.
 template <typename T, std::size_t First>
   requires(std::has_single_bit(First))
 class AppendOnly {
  public:
-  void push_back(const T& value) {
-    if (room_ == 0) grow();
-    *next_++ = value;
-    --room_;
-    ++size_;
+  // Belongs to the writer.
+  struct End {
+    std::size_t size = 0;
+    T* next = nullptr;     // Where the next element goes, ...
+    std::size_t room = 0;  // ... and how many fit there.
+  };
+
+  void push_back(End& end, const T& value) {
+    if (end.room == 0) grow(end);
+    *end.next++ = value;
+    --end.room;
+    ++end.size;
   }
 
   // One after the other.
-  void append(std::span<const T> values) {
+  void append(End& end, std::span<const T> values) {
     while (!values.empty()) {
-      if (room_ == 0) grow();
-      const std::size_t count = std::min(room_, values.size());
-      next_ = std::copy_n(values.begin(), count, next_);
-      room_ -= count;
-      size_ += count;
+      if (end.room == 0) grow(end);
+      const std::size_t count = std::min(end.room, values.size());
+      end.next = std::copy_n(values.begin(), count, end.next);
+      end.room -= count;
+      end.size += count;
       values = values.subspan(count);
     }
   }
 
-  std::size_t size() const { return size_; }
+  // The last elements, if they are neighbours in memory; otherwise nothing. Looks at no block.
+  static std::span<const T> last(const End& end, std::size_t count) {
+    if (count == 0 || count > end.size || count > locate(end.size - 1).index + 1) return {};
+    return {end.next - count, count};
+  }
 
   const T& operator[](std::size_t at) const {
     const Place place = locate(at);
     return blocks_[place.block][place.index];
   }
 
-  // For a look at an element soon: first where it is, then, with that at hand, itself.
-  void prefetch_places() const { prefetch(blocks_.data(), 2 * kCacheLineBytes); }
+  // For a look at an element soon, when it is at hand where that is.
   void prefetch_element(std::size_t at) const { prefetch(&(*this)[at]); }
-
-  // The same for the end.
-  void prefetch_end_place() const { prefetch_to_write(&size_); }
-  void prefetch_end() const { prefetch_to_write(next_); }  // Past a full block it does no harm.
 
   // The longest run of neighbours in memory within [from, to).
   std::span<const T> run(std::size_t from, std::size_t to) const {
@@ -77,17 +83,14 @@ class AppendOnly {
     return {block, at - (First << (block - 1))};
   }
 
-  void grow() {
-    const std::size_t block = locate(size_).block;
+  void grow(End& end) {
+    const std::size_t block = locate(end.size).block;
     SEEDANCE_CHECK(block < blocks_.size(), "an append-only vector has 32 blocks");
-    room_ = block_size(block);
-    blocks_[block] = std::make_unique<T[]>(room_);
-    next_ = blocks_[block].get();
+    end.room = block_size(block);
+    blocks_[block] = std::make_unique<T[]>(end.room);
+    end.next = blocks_[block].get();
   }
 
-  std::size_t size_ = 0;
-  T* next_ = nullptr;     // Where the next element goes, ...
-  std::size_t room_ = 0;  // ... and how many fit there.
   std::array<std::unique_ptr<T[]>, 32> blocks_;
 };
 

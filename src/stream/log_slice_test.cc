@@ -46,5 +46,26 @@ TEST(LogSlice, IsTheRecordOfItsTokens) {
   }
 }
 
+// What was appended last, wherever blocks of tokens or text begin.
+TEST(LogSlice, IsTheRecordOfTheLastTokens) {
+  const Tokens tokens = make_tokens(0, 400, false);
+  TokenLog log{false};
+  std::string_view text = tokens.text;
+  for (std::uint64_t to = 1; to <= 400; ++to) {
+    const std::size_t at = to - 1;
+    log.append(tokens.ids[at], text.substr(0, tokens.text_bytes[at]),
+               TimePoint{tokens.times[at].time_since_epoch() - kToWall}, nullptr);
+    text.remove_prefix(tokens.text_bytes[at]);
+    for (std::uint64_t count = 0; count <= std::min<std::uint64_t>(to, 3); ++count) {
+      const TokensRecord record = make_record(1, to - count, count, 3, false);
+      std::string expected;
+      encode(record, expected);
+      std::string bytes;
+      encode(LogSlice{record.stream, record.gen, log, {to - count}, {to}, kToWall}, bytes);
+      EXPECT_EQ(bytes, expected) << count << " to " << to;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace seedance::stream

@@ -10,9 +10,11 @@ namespace seedance::stream {
 void TokenLog::append(TokenId token, std::string_view text, TimePoint at,
                       const TokenLogprobs* logprobs) {
   SEEDANCE_CHECK(!ended_, "nothing follows the terminal record");
-  text_.append(text);
-  tokens_.push_back({.id = token, .text_end = static_cast<std::uint32_t>(text_.size()), .at = at});
-  if (with_logprobs_) logprobs_.push_back(logprobs != nullptr ? *logprobs : TokenLogprobs{});
+  text_.append(text_end_, text);
+  tokens_.push_back(
+      tokens_end_, {.id = token, .text_end = static_cast<std::uint32_t>(text_end_.size), .at = at});
+  if (!with_logprobs_) return;
+  logprobs_.push_back(logprobs_end_, logprobs != nullptr ? *logprobs : TokenLogprobs{});
 }
 
 void TokenLog::append_terminal(Terminal terminal) {
@@ -25,7 +27,7 @@ void TokenLog::commit(Head head) {
   SEEDANCE_CHECK(head.end <= appended(), "only what was appended is committed");
   SEEDANCE_CHECK(!head.done || ended_, "the terminal record is committed behind its append");
   SEEDANCE_CHECK(head.end.value < kTextEnd / 2, "limits keep every stream far below that");
-  const std::uint64_t text = head.end == appended() ? text_.size() : text_end(head.end);
+  const std::uint64_t text = head.end == appended() ? text_end_.size : text_end(head.end);
   SEEDANCE_CHECK(text < kTextEnd, "and its text");
   published_.store((kTextEnd * text) + (2 * head.end.value) + (head.done ? 1 : 0),
                    std::memory_order_release);
@@ -66,18 +68,17 @@ std::string_view TokenLog::text_bytes(std::uint64_t begin, std::uint64_t end,
 }
 
 void TokenLog::prefetch_end_places() const {
-  tokens_.prefetch_end_place();
-  text_.prefetch_end_place();
+  prefetch_to_write(&text_end_);
 }
 
+// Past a full block it does no harm.
 void TokenLog::prefetch_end() const {
-  tokens_.prefetch_end();
-  text_.prefetch_end();
+  prefetch_to_write(text_end_.next);
+  prefetch_to_write(tokens_end_.next);
 }
 
 void TokenLog::prefetch_head() const {
   prefetch(&published_);
-  text_.prefetch_places();
 }
 
 void TokenLog::prefetch_text(std::uint64_t begin) const {

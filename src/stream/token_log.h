@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -66,10 +67,18 @@ class TokenLog {
   // Shows everything.
   void commit() { commit(appended_head()); }
 
-  Offset appended() const { return {tokens_.size()}; }
+  Offset appended() const { return {tokens_end_.size}; }
   Head appended_head() const { return {.end = appended(), .done = ended_}; }
   // Only behind append_terminal().
   const Terminal& appended_terminal() const { return terminal_; }
+
+  // What was appended last, where it lies; nothing if it lies in pieces.
+  std::span<const Token> last_tokens(std::uint64_t count) const {
+    return decltype(tokens_)::last(tokens_end_, count);
+  }
+  std::span<const char> last_text(std::uint64_t bytes) const {
+    return decltype(text_)::last(text_end_, bytes);
+  }
 
   // Something is appended soon: what lies elsewhere than what the call before brought.
   void prefetch_end_places() const;
@@ -118,14 +127,18 @@ class TokenLog {
  private:
   static constexpr std::uint64_t kTextEnd = std::uint64_t{1} << 32;
 
-  // What every reader looks at comes first, in few cache lines. So that most need no token's
-  // place for its text: kTextEnd x text_end + 2 x tokens + done.
+  // What every reader looks at comes first, in one cache line: most texts end within 6 blocks.
+  // So that most need no token's place for its text: kTextEnd x text_end + 2 x tokens + done.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> published_{0};
+  AppendOnly<char, 256> text_;
+  // What the writer needs to append, in another.
+  alignas(kCacheLineBytes) AppendOnly<char, 256>::End text_end_;
+  AppendOnly<Token, 64>::End tokens_end_;
   const bool with_logprobs_;
   bool ended_ = false;  // There is a terminal record.
   AppendOnly<Token, 64> tokens_;
-  AppendOnly<char, 256> text_;
   AppendOnly<TokenLogprobs, 64> logprobs_;
+  AppendOnly<TokenLogprobs, 64>::End logprobs_end_;
   Terminal terminal_;
 };
 

@@ -17,30 +17,35 @@ std::string word(std::uint64_t i) {
   return "w" + std::to_string(i) + (i % 3 == 0 ? "" : " ");
 }
 
+using Numbers = AppendOnly<std::uint64_t, 4>;
+
 TEST(AppendOnly, ElementsStayWhereTheyAre) {
-  AppendOnly<std::uint64_t, 4> numbers;
-  numbers.push_back(0);
+  Numbers numbers;
+  Numbers::End end;
+  numbers.push_back(end, 0);
   const std::uint64_t* first = &numbers[0];
-  for (std::uint64_t i = 1; i < 1000; ++i) numbers.push_back(i);
+  for (std::uint64_t i = 1; i < 1000; ++i) numbers.push_back(end, i);
   EXPECT_EQ(&numbers[0], first);
   for (std::uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(numbers[i], i);
 }
 
 TEST(AppendOnly, AppendsAsIfOneAfterTheOther) {
   std::vector<std::uint64_t> expected;
-  AppendOnly<std::uint64_t, 4> numbers;
+  Numbers numbers;
+  Numbers::End end;
   for (std::uint64_t count = 0; count < 40; ++count) {
     const std::vector<std::uint64_t> values(count, count);
-    numbers.append(values);
+    numbers.append(end, values);
     expected.insert(expected.end(), values.begin(), values.end());
   }
-  ASSERT_EQ(numbers.size(), expected.size());
+  ASSERT_EQ(end.size, expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(numbers[i], expected[i]);
 }
 
 TEST(AppendOnly, RunsCoverEveryRangeOnce) {
-  AppendOnly<std::uint64_t, 4> numbers;
-  for (std::uint64_t i = 0; i < 100; ++i) numbers.push_back(i);
+  Numbers numbers;
+  Numbers::End end;
+  for (std::uint64_t i = 0; i < 100; ++i) numbers.push_back(end, i);
   for (std::size_t from = 0; from < 100; ++from) {
     std::uint64_t expected = from;
     for (std::size_t at = from; at < 100;) {
@@ -50,6 +55,24 @@ TEST(AppendOnly, RunsCoverEveryRangeOnce) {
       at += run.size();
     }
     EXPECT_EQ(expected, 100U);
+  }
+}
+
+// Just those that are in one block.
+TEST(AppendOnly, GivesTheLastOnesWhereTheyLieTogether) {
+  Numbers numbers;
+  Numbers::End end;
+  EXPECT_TRUE(Numbers::last(end, 1).empty());
+  for (std::uint64_t size = 1; size <= 100; ++size) {
+    numbers.push_back(end, size - 1);
+    EXPECT_TRUE(Numbers::last(end, 0).empty());
+    EXPECT_TRUE(Numbers::last(end, size + 1).empty());
+    for (std::uint64_t count = 1; count <= size; ++count) {
+      const auto together = numbers.run(size - count, size);
+      const auto last = Numbers::last(end, count);
+      ASSERT_EQ(last.size(), together.size() == count ? count : 0);
+      if (!last.empty()) EXPECT_EQ(last.data(), together.data());
+    }
   }
 }
 
