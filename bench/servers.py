@@ -187,20 +187,35 @@ def bench(binaries, server, api, extra, *flags):
     return bench_result(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
-def first_token_ms(server, prompt, extra):
-    """Of one short answer, over SSE."""
-    body = {"model": server.model(), "prompt": prompt, "max_tokens": 8, "stream": True, **GREEDY,
-            **extra}
+def ask(server, prompt, tokens, extra):
+    """A greedy answer over SSE, asked for when its first line is wanted: the lines with data."""
+    body = {"model": server.model(), "prompt": prompt, "max_tokens": tokens, "stream": True,
+            **GREEDY, **extra}
     request = urllib.request.Request(server.url + "/v1/completions", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
+
+    def lines():
+        with urllib.request.urlopen(request) as reply:
+            yield from (line for line in reply if line.startswith(b"data: {"))
+    return lines()
+
+
+def first_token(server, prompt, extra):
+    """When one short answer was asked for, and when its first token came (s)."""
+    lines = ask(server, prompt, 8, extra)
     began = time.monotonic()
-    with urllib.request.urlopen(request) as reply:
-        first = next(line for line in reply if line.startswith(b"data: {"))
-        took = 1000 * (time.monotonic() - began)
-        reply.read()
+    first = next(lines)
+    came = time.monotonic()
     if b'"error"' in first:
         raise RuntimeError(first.decode())
-    return took
+    for _ in lines:
+        pass
+    return began, came
+
+
+def first_token_ms(server, prompt, extra):
+    began, came = first_token(server, prompt, extra)
+    return 1000 * (came - began)
 
 
 def batched_bench(binaries, model, threads, streams, prompt_tokens, tokens, flags=KV_OF_EACH):

@@ -54,8 +54,8 @@ class AppendOnly {
   }
 
   const T& operator[](std::size_t at) const {
-    const Place place = locate(at);
-    return blocks_[place.block][place.index];
+    const auto [block, index] = locate(at);
+    return blocks_[block][index];
   }
 
   // For a look at an element soon, when it is at hand where that is.
@@ -63,17 +63,14 @@ class AppendOnly {
 
   // The longest run of neighbours in memory within [from, to).
   std::span<const T> run(std::size_t from, std::size_t to) const {
-    const Place place = locate(from);
-    const std::size_t left = block_size(place.block) - place.index;
-    return {&blocks_[place.block][place.index], std::min(left, to - from)};
+    const auto [block, index] = locate(from);
+    return {&blocks_[block][index], std::min(block_size(block) - index, to - from)};
   }
 
  private:
   struct Place {
-    std::size_t block;
-    std::size_t index;
+    std::size_t block, index;
   };
-
   static constexpr std::size_t block_size(std::size_t block) {
     return block == 0 ? First : First << (block - 1);
   }
