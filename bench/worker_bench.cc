@@ -133,6 +133,10 @@ class Load {
     while (ended < jobs) {
       const auto event = next(socket_);
       const auto* step = std::get_if<engine::Step>(&event);
+      if (std::holds_alternative<engine::Alive>(event) ||
+          std::holds_alternative<engine::Memory>(event)) {
+        continue;
+      }
       if (step == nullptr) {
         fmt::print(stderr, "the worker failed\n");
         std::exit(1);
