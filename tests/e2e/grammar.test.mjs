@@ -107,6 +107,8 @@ for (const model of all) describe(basename(model), () => {
       [{ json_schema: { type: 'string', pattern: '(?=a)b' } }, 'json_schema'],
       [{ json_schema: { allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { $ref: '#/$defs/a' } } } }, 'json_schema'],
       [{ json_schema: { type: 'object', properties: slow } }, 'json_schema'],
+      [{ json_schema: { type: 'number', multipleOf: 2 } }, 'json_schema'],
+      [{ json_schema: { anyOf: [{ type: 'object' }], properties: {} } }, 'json_schema'],
     ];
     const other = server.connect().then(async (one) => {
       const answer = await one.infer({ id: 'b', prompt: 'Once', max_tokens: 5 });
