@@ -75,7 +75,7 @@ std::string reason_of(const std::exception& error) {
 }
 
 // The converter lets the names of further properties hold what no JSON string can, and characters
-// of which a \\u gives only half.
+// of which an escape gives only half.
 std::string mended(std::string_view grammar) {
   constexpr std::string_view kNames = " ::= [\"] ( ";
   constexpr std::string_view kCharacter = "char ::= ";

@@ -1,6 +1,8 @@
 // What of JSON Schema is kept to.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 

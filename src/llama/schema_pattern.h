@@ -1,6 +1,7 @@
 // The `pattern` of a JSON schema.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
