@@ -273,7 +273,7 @@ constexpr std::array kKeys{
         "Streams that wait for the model; more are refused as overloaded", &S::max_queued_streams,
         1, 1'000'000},
     Key{"max_preparing_streams", "--max-preparing-streams", kLimits,
-        "Requests whose prompts are being made into tokens; more are refused as overloaded; 0 = "
+        "Requests that are being prepared or wait for it; more are refused as overloaded; 0 = "
         "as max_queued_streams",
         &S::max_preparing_streams, 0, 1'000'000},
     Key{"max_preparing_bytes", "--max-preparing-bytes", kLimits,

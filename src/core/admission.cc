@@ -86,28 +86,33 @@ void Core::on(Submit& submit, TimePoint now) {
 
 // The stream keeps its input, to be prepared again should the process die.
 void Core::ask(Stream& stream) {
-  Model& model = *stream.model;
-  model.asked.push_back(
-      {stream.number, input_bytes_of(stream.request) + sizeof(TokenId) * stream.prompt.size()});
-  model.asked_bytes += model.asked.back().bytes;
-  effects_.emplace_back(Prepare{model.index, prepare_request(stream)});
+  const std::uint64_t bytes =
+      input_bytes_of(stream.request) + sizeof(TokenId) * stream.prompt.size();
+  const bool light =
+      stream.request.format.kind == text::AnswerFormat::Kind::any && bytes <= kLightPromptBytes;
+  stream.model->to_prepare.enter(stream.principal.tenant,
+                                 {.number = stream.number, .bytes = bytes, .light = light});
+  ask_next(*stream.model);
+}
+
+void Core::ask_next(Model& model) {
+  while (const auto next = model.to_prepare.first()) {
+    const bool goes_along = next->light && model.asked.size() < kPreparesAtOnce &&
+                            std::ranges::all_of(model.asked, &PrepareLine::Request::light);
+    if (!model.vocabulary_up || (!model.asked.empty() && !goes_along)) return;
+    model.to_prepare.take();
+    model.asked.push_back(*next);
+    model.asked_bytes += next->bytes;
+    effects_.emplace_back(Prepare{model.index, prepare_request(*find(next->number))});
+  }
 }
 
 void Core::on_asked(Model& model, std::uint64_t number) {
-  const auto found = std::ranges::find(model.asked, number, &Model::Asked::number);
+  const auto found = std::ranges::find(model.asked, number, &PrepareLine::Request::number);
   if (found == model.asked.end()) return;
   model.asked_bytes -= found->bytes;
   model.asked.erase(found);
-  publish_counts();
-}
-
-// Nobody waits for them any more, nor does a process hold them.
-void Core::forget_given_up(Model& model) {
-  std::erase_if(model.asked, [&](const Model::Asked& asked) {
-    if (find(asked.number) != nullptr) return false;
-    model.asked_bytes -= asked.bytes;
-    return true;
-  });
+  ask_next(model);
   publish_counts();
 }
 
@@ -153,17 +158,17 @@ std::optional<Problem> Core::why_too_many_of(const Principal& principal) const {
 }
 
 std::optional<Problem> Core::why_not_prepared(const Model& model, std::uint64_t bytes) const {
-  const auto asked = static_cast<std::uint32_t>(model.asked.size());
+  const auto asked = static_cast<std::uint32_t>(model.preparing());
   if (asked >= limits_.prepares_max) return too_many("being prepared", asked, limits_.prepares_max);
   const std::uint64_t max = limits_.prepare_bytes_max;
-  if (asked == 0 || model.asked_bytes + bytes <= max) return std::nullopt;
+  if (asked == 0 || model.prepare_bytes() + bytes <= max) return std::nullopt;
   return Problem{.code = ErrorCode::overloaded,
                  .message = fmt::format("{} requests of {} bytes are being prepared, and this one "
                                         "of {} would be more than {} bytes; try again later",
-                                        asked, model.asked_bytes, bytes, max),
+                                        asked, model.prepare_bytes(), bytes, max),
                  .numbers = {{"queued", asked},
                              {"bytes", static_cast<std::int64_t>(bytes)},
-                             {"bytes_taken", static_cast<std::int64_t>(model.asked_bytes)},
+                             {"bytes_taken", static_cast<std::int64_t>(model.prepare_bytes())},
                              {"bytes_max", static_cast<std::int64_t>(max)}},
                  .retry_after_ms = kRetryAfterMs};
 }
@@ -173,7 +178,7 @@ void Core::on(VocabularyEvent& event, TimePoint now) {
   if (auto* ready = std::get_if<text::VocabularyReady>(&event.event)) {
     model.pieces = std::make_shared<const text::PieceTable>(std::move(ready->pieces));
     model.vocabulary_up = true;
-    ask_again(model);
+    ask_next(model);
     resume_recovered(model, now);
     start_graces(model, now);
     start_queued(model, now);
@@ -191,7 +196,14 @@ void Core::on(VocabularyDown& down, TimePoint) {
   if (model.asked.size() > never_sent) {
     if (Stream* suspect = find(model.asked.front().number)) refuse(*suspect, vocabulary_died());
   }
-  forget_given_up(model);
+  for (const PrepareLine::Request& each : model.asked) {
+    if (const Stream* stream = find(each.number)) {
+      model.to_prepare.enter(stream->principal.tenant, each);
+    }
+  }
+  model.asked.clear();
+  model.asked_bytes = 0;
+  publish_counts();
 }
 
 // What the owner has not taken yet must not reach a process that is not ready.
@@ -200,13 +212,6 @@ std::size_t Core::drop_prepares(ModelIndex index) {
     const auto* prepare = std::get_if<Prepare>(&effect);
     return prepare != nullptr && prepare->model == index;
   });
-}
-
-void Core::ask_again(Model& model) {
-  forget_given_up(model);
-  for (const auto& [number, bytes] : model.asked) {
-    effects_.emplace_back(Prepare{model.index, prepare_request(*find(number))});
-  }
 }
 
 void Core::on_prepared(ModelIndex index, text::PrepareReply& reply, TimePoint now) {

@@ -363,5 +363,104 @@ TEST(Admission, RefusesABiasOfATokenThatTheModelLacks) {
   EXPECT_THAT(h.prepares, SizeIs(1));
 }
 
+StreamId submit_as(Harness& h, std::string tenant, GenerateRequest request = {}) {
+  const StreamId id{1, ++h.last};
+  h.pass(Submit{.reply_to = Harness::reader(id),
+                .principal = {std::move(tenant)},
+                .stream = id,
+                .wall = {},
+                .request = std::move(request)});
+  return id;
+}
+
+GenerateRequest with_schema() {
+  return {.format = {.kind = text::AnswerFormat::Kind::json_schema, .text = "{}"}};
+}
+
+std::vector<text::PromptInput> inputs_of(const Harness& h) {
+  std::vector<text::PromptInput> inputs;
+  for (const Prepare& each : h.prepares) inputs.push_back(each.request.input);
+  return inputs;
+}
+
+TEST(Preparing, AFewRequestsAreAtTheVocabularyAtOnce) {
+  Harness h;
+  h.start();
+  for (int i = 0; i < 10; ++i) h.submit();
+  EXPECT_THAT(h.prepares, SizeIs(kPreparesAtOnce));
+  EXPECT_EQ(h.core.stats().streams_preparing.value(), 10);
+  h.prepared();
+  EXPECT_THAT(h.prepares, SizeIs(kPreparesAtOnce));
+}
+
+TEST(Preparing, WhatTakesLongIsThereAlone) {
+  for (const GenerateRequest& heavy :
+       {with_schema(), GenerateRequest{.input = std::string(kLightPromptBytes + 1, 'a')}}) {
+    Harness h;
+    h.start();
+    h.submit();
+    h.submit(heavy);
+    h.submit();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_THAT(h.prepares, SizeIs(1));
+      h.prepared();
+    }
+    EXPECT_THAT(h.acceptances, SizeIs(3));
+  }
+}
+
+TEST(Preparing, ATenantIsHeldUpByOneSchemaOfAnother) {
+  Harness h;
+  h.start();
+  for (int i = 0; i < 100; ++i) submit_as(h, "hostile", with_schema());
+  submit_as(h, "other", {.input = std::string{"x"}});
+  h.prepared();
+  EXPECT_THAT(inputs_of(h), ElementsAre(text::PromptInput{std::string{"x"}}));
+  h.prepared();
+  EXPECT_THAT(h.acceptances, SizeIs(2));
+}
+
+TEST(Preparing, WhoGivesUpInTheLineIsNeverPrepared) {
+  Harness h;
+  h.start();
+  h.submit(with_schema());
+  const StreamId gone = h.submit({.input = std::string(5, 'a')});
+  const StreamId cancelled = h.submit({.input = std::string(6, 'b')});
+  h.submit({.input = std::string(7, 'c'), .deadline = milliseconds{100}});
+  h.submit({.input = std::string(8, 'd')});
+  h.gone(gone);
+  h.pass(CancelStream{.stream = cancelled});
+  h.advance(milliseconds{100});
+  EXPECT_EQ(h.core.stats().prepare_bytes.value(), 2 + 8);  // Of the schema, and of the last.
+  h.prepared();
+  EXPECT_THAT(inputs_of(h), ElementsAre(text::PromptInput{std::string(8, 'd')}));
+}
+
+TEST(Preparing, WhoRunsOutOfTimeInTheLineIsToldSo) {
+  Harness h;
+  h.start();
+  h.submit(with_schema());
+  h.submit({.deadline = milliseconds{100}});
+  h.advance(milliseconds{100});
+  ASSERT_THAT(h.refusals, SizeIs(1));
+  EXPECT_EQ(h.refusals[0].code, ErrorCode::deadline_exceeded);
+  EXPECT_EQ(h.refusals[0].message,
+            "the request waited 100 ms and its prompt was not prepared in time; try again later or "
+            "allow a longer deadline_ms");
+}
+
+TEST(Preparing, WhoWasAtADeadVocabularyGoesFirstAgain) {
+  Harness h;
+  h.start();
+  for (const char* prompt : {"a", "b", "c", "d", "e"}) h.submit({.input = std::string{prompt}});
+  h.pass(VocabularyDown{kModel});  // Of "a".
+  h.prepares.clear();
+  h.start();
+  EXPECT_THAT(
+      inputs_of(h),
+      ElementsAre(text::PromptInput{std::string{"b"}}, text::PromptInput{std::string{"c"}},
+                  text::PromptInput{std::string{"d"}}, text::PromptInput{std::string{"e"}}));
+}
+
 }  // namespace
 }  // namespace seedance::core

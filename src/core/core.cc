@@ -296,14 +296,17 @@ void Core::expire(Stream& stream, TimePoint now) {
                   now);
   }
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - stream.submitted);
-  fail_waiting(stream,
-               {.code = ErrorCode::deadline_exceeded,
-                .message = fmt::format("the request waited {} ms and no sequence became free in "
-                                       "time; try again later or allow a longer deadline_ms",
-                                       waited.count()),
-                .numbers = {{"waited_ms", waited.count()}},
-                .retry_after_ms = kRetryAfterMs},
-               now);
+  fail_waiting(
+      stream,
+      {.code = ErrorCode::deadline_exceeded,
+       .message = fmt::format("the request waited {} ms and {} in time; try again later or "
+                              "allow a longer deadline_ms",
+                              waited.count(),
+                              stream.state == State::preparing ? "its prompt was not prepared"
+                                                               : "no sequence became free"),
+       .numbers = {{"waited_ms", waited.count()}},
+       .retry_after_ms = kRetryAfterMs},
+      now);
 }
 
 void Core::cancel(Stream& stream, TimePoint now) {
@@ -428,7 +431,9 @@ void Core::leave(Stream& stream) {
   if (stream.model == nullptr) return;
   Model& model = *stream.model;
   --model.count.at(static_cast<std::size_t>(stream.state));
-  if (stream.state == State::queued) {
+  if (stream.state == State::preparing) {
+    model.to_prepare.leave(stream.principal.tenant, stream.number);
+  } else if (stream.state == State::queued) {
     model.line.leave(stream.number);
     model.suspects.erase(stream.number);
   } else if (stream.state == State::running) {
@@ -444,9 +449,9 @@ void Core::publish_counts() {
     for (const auto& model : models_) sum += model->in(state);
     return sum;
   };
-  std::int64_t asked_bytes = 0;
-  for (const auto& model : models_) asked_bytes += static_cast<std::int64_t>(model->asked_bytes);
-  stats_.prepare_bytes.set(asked_bytes);
+  std::uint64_t prepare_bytes = 0;
+  for (const auto& model : models_) prepare_bytes += model->prepare_bytes();
+  stats_.prepare_bytes.set(static_cast<std::int64_t>(prepare_bytes));
   stats_.streams_preparing.set(total(State::preparing));
   stats_.streams_queued.set(total(State::queued));
   for (const Priority priority : kPriorities) {

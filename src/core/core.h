@@ -25,8 +25,8 @@ namespace seedance::core {
 
 struct Limits {
   std::uint32_t streams_queued_max = 1024;  // Per model: accepted, not yet in the engine.
-  // Per model: prompts at the vocabulary process, and what they take of memory. One that is
-  // alone there may take more.
+  // Per model: prompts that wait for the vocabulary process, and what they take of memory. One that
+  // is alone there may take more.
   std::uint32_t prepares_max = 1024;
   std::uint64_t prepare_bytes_max = std::uint64_t{64} << 20;
   std::uint32_t streams_per_tenant_max = 0;             // That have not ended; 0 = any number.
@@ -62,6 +62,12 @@ struct AdapterConfig {
   std::string name;
   std::string digest = {};
 };
+
+// So many requests are at a vocabulary process at once, so that it need not wait for the next one;
+// but one that may take it long, with a grammar or schema or more bytes than these, is there alone.
+// All others wait in the PrepareLine, which whoever gives up leaves.
+inline constexpr std::size_t kPreparesAtOnce = 4;
+inline constexpr std::uint64_t kLightPromptBytes = std::uint64_t{16} << 10;
 
 struct ModelConfig {
   std::string name;
@@ -202,10 +208,9 @@ class Core {
   bool attach_by_key(Submit& submit, TimePoint now);
   std::optional<Problem> why_not_attached(const Stream& stream, const Submit& submit) const;
   void ask(Stream& stream);
-  void ask_again(Model& model);
+  void ask_next(Model& model);
   std::size_t drop_prepares(ModelIndex index);
   void on_asked(Model& model, std::uint64_t number);
-  void forget_given_up(Model& model);
   void take_prompt(Stream& stream, text::PreparedPrompt& prompt) const;
   void accept(Stream& stream, TimePoint now);
   void start_queued(Model& model, TimePoint now);

@@ -14,6 +14,7 @@
 
 #include "core/context_window.h"
 #include "core/core.h"
+#include "core/prepare_line.h"
 #include "core/waiting_line.h"
 
 namespace seedance::core {
@@ -103,14 +104,11 @@ struct Core::Model {
   std::optional<engine::Ready> capacity;  // Since the engine was first ready.
   bool engine_up = false;
   engine::Memory memory;  // As the engine told last.
-  // At the vocabulary process, or for the next one.
-  struct Asked {
-    std::uint64_t number = 0;  // Of the stream.
-    std::uint64_t bytes = 0;
-  };
-  // The oldest first. Requests given up meanwhile stay until they are answered.
-  std::deque<Asked> asked;
-  std::uint64_t asked_bytes = 0;              // Of all of them.
+  PrepareLine to_prepare;
+  // At the vocabulary process, the oldest first. Who was given up meanwhile stays until it is
+  // answered.
+  std::deque<PrepareLine::Request> asked;
+  std::uint64_t asked_bytes = 0;              // Of all of these.
   WaitingLine line;                           // Those in State::queued.
   TimePoint usable_until{};                   // When the engine that is not usable now last was.
   std::map<std::uint64_t, Stream*> suspects;  // Of those in the queue.
@@ -130,6 +128,9 @@ struct Core::Model {
   std::uint32_t jobs_max() const {
     return capacity->sequences_max + std::max(1U, capacity->sequences_max / 8);
   }
+
+  std::size_t preparing() const { return to_prepare.size() + asked.size(); }
+  std::uint64_t prepare_bytes() const { return to_prepare.bytes() + asked_bytes; }
 
   bool usable() const { return engine_up && pieces; }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -20,12 +21,13 @@
 #include <string_view>
 #include <utility>
 
+#include "llama/schema_check.h"
 #include "text/grammar.h"
 
 namespace seedance::llama {
 namespace {
 
-constexpr std::size_t kReasonBytesMax = 200;
+constexpr std::size_t kReasonBytesMax = 400;
 
 Problem invalid(const text::AnswerFormat& format, std::string_view what) {
   return {.code = ErrorCode::invalid_request,
@@ -52,6 +54,16 @@ class Complaints {
   std::FILE* previous_;
 };
 
+std::string_view cut(std::string_view reason) {
+  return reason.substr(0, kReasonBytesMax);
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+}
+
 // The first line behind what llama.cpp puts before it, and no more than a line.
 std::string reason_of(const std::exception& error) {
   std::string_view what = error.what();
@@ -59,7 +71,27 @@ std::string reason_of(const std::exception& error) {
     if (what.starts_with(lead)) what.remove_prefix(lead.size());
   }
   what = what.substr(0, what.find('\n'));
-  return fmt::format("cannot be kept to: {}", what.substr(0, kReasonBytesMax));
+  return fmt::format("cannot be kept to: {}", cut(what));
+}
+
+// The converter lets the names of further properties hold what no JSON string can, and characters
+// of which an escape gives only half.
+std::string mended(std::string_view grammar) {
+  constexpr std::string_view kNames = " ::= [\"] ( ";
+  constexpr std::string_view kCharacter = "char ::= ";
+  std::string out;
+  for (std::size_t begin = 0; begin < grammar.size();) {
+    const std::size_t end = std::min(grammar.find('\n', begin), grammar.size() - 1) + 1;
+    std::string line{grammar.substr(begin, end - begin)};
+    begin = end;
+    if (line.contains(kNames)) replace_all(line, R"([^")", R"([^"\\\x7F\x00-\x1F)");
+    if (line.starts_with(kCharacter)) {
+      replace_all(line, R"("u" [0-9a-fA-F]{4})",
+                  R"("u" ([0-9a-ce-fA-CE-F] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))");
+    }
+    out += line;
+  }
+  return out;
 }
 
 // The first byte of what the converter's process writes.
@@ -68,12 +100,12 @@ constexpr char kReason = 'r';
 
 std::string convert(const std::string& schema) {
   try {
+    const auto plain = plain_schema(schema);
+    if (!plain) return kReason + fmt::format("cannot be kept to: {}", cut(plain.error().detail));
     const Complaints complaints;
-    const std::string grammar = json_schema_to_grammar(common_json::parse(schema), true);
-    if (!complaints.any()) return kGrammar + grammar;
-    return kReason + std::string{
-                         "has a pattern that cannot be kept to: it must begin with ^ and "
-                         "end with $, and use only literals, sets, groups and repetitions"};
+    const std::string grammar = json_schema_to_grammar(common_json::parse(*plain), true);
+    if (!complaints.any()) return kGrammar + mended(grammar);
+    return kReason + std::string{"has a pattern that cannot be kept to"};
   } catch (const std::bad_alloc&) {
     return {};
   } catch (const std::exception& error) {

@@ -186,7 +186,7 @@ void Server::check_limits() {
   const auto check = [&](std::string_view what, std::uint64_t value, std::uint64_t max) {
     if (value > max) world_.violate(fmt::format("{}: {} of at most {}", what, value, max));
   };
-  check("prompts being prepared", host_.prepares(), plan_.limits.prepares_max);
+  check("prompts being prepared", host_.prepares(), core::kPreparesAtOnce);
   const std::uint32_t sequences = referee_.stories().script().sequences;
   // For a class, those of lower ones do not count.
   check("jobs at the engine", host_.jobs(),

@@ -1,10 +1,12 @@
 // Answers that keep to a grammar or a schema, whatever the model would rather say.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import OpenAI from 'openai';
-import { models, Server } from './harness.mjs';
+import { binary, models, Server } from './harness.mjs';
 
 const stories = join(import.meta.dirname, '../../../shared/models/stories260K.gguf');
 const all = existsSync(stories) && !models.includes(stories) ? [...models, stories] : models;
@@ -107,6 +109,8 @@ for (const model of all) describe(basename(model), () => {
       [{ json_schema: { type: 'string', pattern: '(?=a)b' } }, 'json_schema'],
       [{ json_schema: { allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { $ref: '#/$defs/a' } } } }, 'json_schema'],
       [{ json_schema: { type: 'object', properties: slow } }, 'json_schema'],
+      [{ json_schema: { type: 'number', multipleOf: 2 } }, 'json_schema'],
+      [{ json_schema: { anyOf: [{ type: 'object' }], properties: {} } }, 'json_schema'],
     ];
     const other = server.connect().then(async (one) => {
       const answer = await one.infer({ id: 'b', prompt: 'Once', max_tokens: 5 });
@@ -124,6 +128,31 @@ for (const model of all) describe(basename(model), () => {
     assert.deepEqual(server.children('vocabulary'), [vocabulary]);
     await client.close();
   });
+});
+
+test('schemas that take long hold up no other tenant', async (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'seedance-keys-'));
+  t.after(() => rmSync(home, { recursive: true }));
+  const file = join(home, 'keys');
+  const headers = (tenant) => {
+    const added = spawnSync(binary, ['keys', 'add', '--tenant', tenant, '--file', file]);
+    return { authorization: `Bearer ${added.stdout.toString().trim()}` };
+  };
+  const [hostile, other] = ['hostile', 'other'].map(headers);
+  const server = await Server.demo('--keys-file', file);
+  t.after(async () => { assert.equal(await server.stop(), 0); });
+  const slow = Object.fromEntries(Array.from({ length: 4000 }, (_, i) => [`p${i}`, {}]));
+  const client = await server.connect({ headers: hostile });
+  for (let i = 0; i < 12; ++i) {
+    client.send({ type: 'INFER_REQ', id: `h${i}`, prompt: 'p', json_schema: { type: 'object', properties: slow } });
+  }
+  client.send({ type: 'PING', ts: 1 });
+  await client.until((m) => m.type === 'PONG');  // They are all in the line.
+  const quick = await server.connect({ headers: other });
+  assert.ok((await quick.infer({ id: 'q', prompt: 'Once', max_tokens: 2 })).done);
+  const refused = () => client.messages.filter((m) => m.type === 'ERROR');
+  assert.ok(refused().length < 12, `${refused().length} schemas were looked at before`);
+  await Promise.all([client.close(), quick.close()]);
 });
 
 // The new worker goes on in the grammar where the tokens so far have led.
