@@ -254,9 +254,11 @@ class Version(unittest.TestCase):
         self.assertRegex(run("version").stdout, r"^seedance \d+\.\d+\.\d+\nllama.cpp \S+")
         self.assertEqual(set(json.loads(run("version", "--json").stdout)),
                          {"seedance", "llama_cpp"})
+        self.assertEqual(run("--version").stdout, run("version").stdout)
+        self.assertEqual(run("--version").returncode, 0)
 
     def test_help_ends_well(self):
-        for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
+        for arguments in (["--help"], ["-h"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
                           ["bench", "--help"], ["fit", "--help"],
                           ["journal", "--help"], ["journal", "verify", "--help"],
                           ["keys", "--help"], ["keys", "add", "--help"]):
