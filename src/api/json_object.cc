@@ -143,8 +143,7 @@ Parsed<JsonObject> parse_object(std::string_view text) {
   if (!error && taken < text.size()) error = json::error::extra_data;
   if (error) {
     return std::unexpected(
-        Problem{.code = ErrorCode::invalid_request,
-                .message = describe(error, text, taken)});
+        Problem{.code = ErrorCode::invalid_request, .message = describe(error, text, taken)});
   }
   json::value value = handler.values.release();
   if (!value.is_object()) {

@@ -218,7 +218,8 @@ TEST(ParseInfer, TakesWholeNumbersHoweverTheyAreWritten) {
   EXPECT_EQ(request.sampling.seed, 12U);
   EXPECT_EQ(request.deadline, std::chrono::milliseconds{150});
   for (const char* wrong : {"1e-1", "1e300", "9007199254740994.0", "1e400"}) {
-    EXPECT_EQ(refusal(infer_json(R"("seed":)" + std::string{wrong})).problem.param, "seed") << wrong;
+    EXPECT_EQ(refusal(infer_json(R"("seed":)" + std::string{wrong})).problem.param, "seed")
+        << wrong;
   }
 }
 

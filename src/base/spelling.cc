@@ -24,7 +24,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 Nearest::Nearest(std::string_view wrong)
     : wrong_(wrong),
-      beyond_(wrong.size() > kSpelledBytesMax ? 0 : std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
+      beyond_(wrong.size() > kSpelledBytesMax ? 0
+                                              : std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
 
 void Nearest::offer(std::string_view name, std::string_view spelling) {
   if (beyond_ == 0) return;

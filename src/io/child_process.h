@@ -35,8 +35,8 @@ inline constexpr const char* kOwnProgram = "/proc/self/exe";
 // lives as long as the child may: PR_SET_PDEATHSIG is bound to that thread.
 class ChildProcess {
  public:
-  // argv[0] is the path of the program; kOwnProgram is shown by its name. `environment` ("NAME=value") is added to
-  // that of this process where it has no such name. Error: it cannot be started.
+  // argv[0] is the path of the program; kOwnProgram is shown by its name. `environment`
+  // ("NAME=value") is added to ours where that has no such name. Error: it cannot be started.
   static Result<ChildProcess> spawn(const std::vector<std::string>& argv,
                                     const std::vector<std::string>& environment = {});
   ChildProcess(ChildProcess&&) noexcept = default;

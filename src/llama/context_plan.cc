@@ -102,14 +102,16 @@ std::vector<std::string> asked_in_vain(const WorkerOptions& options, std::uint32
                     options.gpu_layers));
   }
   if (context_tokens < options.context_tokens) {
-    out.push_back(fmt::format("ctx_size: {} tokens of a stream cannot be: kv_tokens has room for "
-                              "{} of all streams, and so each has {} at most",
-                              options.context_tokens, options.shared_tokens, context_tokens));
+    out.push_back(
+        fmt::format("ctx_size: {} tokens of a stream cannot be: kv_tokens has room for "
+                    "{} of all streams, and so each has {} at most",
+                    options.context_tokens, options.shared_tokens, context_tokens));
   }
   if (options.context_tokens > 0 && context_tokens > trained_tokens) {
-    out.push_back(fmt::format("ctx_size: of {} tokens the model was trained for {}: what it says "
-                              "behind those may make no sense",
-                              context_tokens, trained_tokens));
+    out.push_back(
+        fmt::format("ctx_size: of {} tokens the model was trained for {}: what it says "
+                    "behind those may make no sense",
+                    context_tokens, trained_tokens));
   }
   return out;
 }

@@ -193,8 +193,8 @@ Result<MemoryFit> lay_out(const WorkerOptions& options, LogCapture& log, std::ui
     if (fit) fit->spares = !plan->parameters.kv_unified;
   }
   if (fit) {
-    fit->warnings = asked_in_vain(options, trained, fit->context_tokens,
-                                  {.gpu = llama_supports_gpu_offload()});
+    fit->warnings =
+        asked_in_vain(options, trained, fit->context_tokens, {.gpu = llama_supports_gpu_offload()});
   }
   return fit;
 }

@@ -162,7 +162,8 @@ TEST(ProcessHost, TellsOnceWhatAWorkerWarnsOf) {
   server.server().stop();
   server.server().stop();
   EXPECT_TRUE(server.join());
-  EXPECT_EQ(std::ranges::count(server.notices(), "model tale: warning: gpu_layers: 9 cannot be"), 1);
+  EXPECT_EQ(std::ranges::count(server.notices(), "model tale: warning: gpu_layers: 9 cannot be"),
+            1);
 }
 
 TEST(ProcessHost, ListsAModelWithItsAdapters) {

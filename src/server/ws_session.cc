@@ -8,6 +8,7 @@
 
 #include "base/prefetch.h"
 #include "io/clock.h"
+#include "server/turned_away.h"
 
 namespace seedance::server {
 namespace {

@@ -108,9 +108,11 @@ TEST(Gbnf, EveryElementCountsOnce) {
   for (int i = 0; i < 10; ++i) literals += " \"aaa\"{2000}";
   // The last time takes three: nothing is behind it.
   const std::string open = "\"a\"{1,1001}";
-  for (const auto& [before, elements] :
-       {std::pair{std::string{}, 0}, {ten, 20'000}, {literals, 20'040}, {open, 1 + 3999 + 1},
-        {std::string{"\"a\"*"}, 4 + 1}}) {
+  for (const auto& [before, elements] : {std::pair{std::string{}, 0},
+                                         {ten, 20'000},
+                                         {literals, 20'040},
+                                         {open, 1 + 3999 + 1},
+                                         {std::string{"\"a\"*"}, 4 + 1}}) {
     const std::size_t rest = kLeft - static_cast<std::size_t>(elements);
     EXPECT_TRUE(parse_gbnf(with_literal(before, rest))) << before;
     EXPECT_THAT(problem(with_literal(before, rest + 1)),

@@ -269,8 +269,8 @@ class Version(unittest.TestCase):
         self.assertEqual(run("--version").returncode, 0)
 
     def test_help_ends_well(self):
-        for arguments in (["--help"], ["-h"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
-                          ["bench", "--help"], ["fit", "--help"],
+        for arguments in (["--help"], ["-h"], ["serve", "--help"], ["chat", "--help"],
+                          ["init", "--help"], ["bench", "--help"], ["fit", "--help"],
                           ["journal", "--help"], ["journal", "verify", "--help"],
                           ["keys", "--help"], ["keys", "add", "--help"]):
             result = run(*arguments)
