@@ -2,8 +2,8 @@
 # quick when there is nothing to do.
 #
 #   make            release build: build/release/seedance
-#   make demo       builds, starts a server, streams from it through a cut connection and a killed
-#                   worker, and over SSE
+#   make demo       builds the program alone, starts a server, streams from it through a cut
+#                   connection and a killed worker, and over SSE
 #   make serve      runs the server; ARGS="--port 9000 ..." goes to it
 #   make test       unit tests, simulation, end-to-end tests and a short chaos run
 #   make sim        SECONDS=60 of ever new seeds for the simulator; ARGS="--scenario NAME ..."
@@ -22,17 +22,20 @@
 # SEEDANCE_CUDA=1 and SEEDANCE_LLAMA_DIR=DIR choose another llama.cpp.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := release
-.PHONY: release demo serve test sim chaos card lint format bench asan tsan fuzz
+.PHONY: release program demo serve test sim chaos card lint format bench asan tsan fuzz
 .PHONY: setup clean distclean help
 .NOTPARALLEL:
 
 release:
 	@tools/build.sh release
 
-demo: release
+program:
+	@tools/build.sh release seedance
+
+demo: program
 	@tools/demo
 
-serve: release
+serve: program
 	@build/release/seedance serve $(if $(MODEL),--model "$(MODEL)") $(ARGS)
 
 test:

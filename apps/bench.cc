@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -266,6 +267,7 @@ void add_flags(CLI::App& app, Options& options) {
       ->excludes(prefix)
       ->excludes(ids);
   app.add_option("--max-tokens", options.max_tokens, "Of each answer; 0 = not said")
+      ->check(CLI::Range(0, std::numeric_limits<std::int32_t>::max()))  // As servers take it.
       ->capture_default_str();
   app.add_option("--extra", options.extra, "JSON object, merged into each request");
   app.add_option("--seed", options.seed, "Of made-up prompts and arrival times")

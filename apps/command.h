@@ -36,6 +36,9 @@ Command add_version(CLI::App& parent);
 Command add_worker(CLI::App& parent);
 Command add_vocabulary(CLI::App& parent);
 
+// What this binary is made of, a line each.
+std::string versions();
+
 // To be called before commands are added: options that take one value take the last, so
 // that whoever gave several is told of that, and not that the first is wrong.
 void let_options_repeat(CLI::App& app);

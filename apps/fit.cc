@@ -44,12 +44,16 @@ std::string verdict(const llama::MemoryFit& fit) {
   const std::uint64_t most = fit.streams_max(fit.context_tokens);
   const std::string would =
       most == 0 ? ""
-                : fmt::format("; {} streams of {} tokens would (at most {} run at a time)", most,
-                              fit.context_tokens, llama::kSequencesMax);
+                : fmt::format("; all of that has room for {} streams of {} tokens{}", most,
+                              fit.context_tokens,
+                              most == llama::kSequencesMax ? ", the most that run at a time" : "");
   const auto tight = std::ranges::find_if(fit.devices, [](const llama::DeviceFit& device) {
     return device.together() > device.available;
   });
-  if (tight == fit.devices.end()) return "it fits" + would + "\n";
+  if (tight == fit.devices.end()) {
+    const char* const spared = fit.spares ? ", and a tenth of what is available is left" : "";
+    return fmt::format("it fits{}{}\n", spared, would);
+  }
   const std::string asked =
       fit.parameters.kv_unified
           ? fmt::format("room for {} tokens", fit.tokens)
@@ -116,6 +120,7 @@ int run(Options options) {
       options.memory > 0 ? options.memory << 20U : llama::available_memory();
   const auto fit = llama::fit_memory(options.worker, log, available);
   if (!fit) return complain(kUsage, fit.error().detail);
+  for (const std::string& warning : fit->warnings) complain(kDone, "warning: " + warning);
   say(stdout, options.as_json ? json_of(*fit, model) : text_of(*fit, model));
   return fit->fits() ? kDone : kFailed;
 }

@@ -1,5 +1,8 @@
 // seedance: flags in, objects built, run.
+#include <sys/prctl.h>
+
 #include <array>
+#include <cerrno>
 #include <exception>
 #include <string>
 
@@ -31,6 +34,7 @@ int run(int argc, char** argv) {
   app.footer(std::string{kExitCodes});
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", versions, "Print the version, and that of llama.cpp");
   let_options_repeat(app);
   const std::array commands{add_serve(app),  add_chat(app),      add_bench(app), add_init(app),
                             add_fit(app),    add_journal(app),   add_keys(app),  add_version(app),
@@ -40,8 +44,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForHelp& help) {
     if (const std::string meant = misspelled(app); !meant.empty()) return complain(kUsage, meant);
     return app.exit(help);
-  } catch (const CLI::CallForAllHelp& help) {
-    return app.exit(help);
+  } catch (const CLI::Success& done) {  // As after --version.
+    return app.exit(done);
   } catch (const CLI::ParseError& error) {
     const std::string meant = misspelled(app);
     return complain(kUsage,
@@ -61,6 +65,8 @@ int run(int argc, char** argv) {
 }  // namespace seedance::apps
 
 int main(int argc, char** argv) {
+  // A child is started from a path that says nothing (io::kOwnProgram).
+  (void)prctl(PR_SET_NAME, program_invocation_short_name);
   try {
     return seedance::apps::run(argc, argv);
   } catch (const std::exception& error) {  // Of a library: our own code does not throw.

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "apps/access_files.h"
 #include "apps/adapters.h"
 #include "apps/fallbacks.h"
 #include "apps/files.h"
+#include "apps/model_name.h"
 #include "auth/origins.h"
 #include "scripted/script.h"
 
@@ -35,14 +37,22 @@ std::optional<std::string_view> script_of(std::string_view engine) {
 }
 
 // What the script leaves open, the settings say where they say it.
-std::string script_with(const config::Settings& settings, std::string_view script) {
-  std::string out{script};
-  const auto add = [&](std::string_view key, std::int64_t value) {
-    const bool open = !script.starts_with(key) && !script.contains(fmt::format(",{}", key));
-    if (open && value > 0) out += fmt::format("{}{}{}", out.empty() ? "" : ",", key, value);
+Result<std::string> script_with(const config::Settings& settings, std::string_view script) {
+  const auto named = [](std::string_view key, const Error& error) {
+    return fail(Errc::invalid, fmt::format("{}: {}", key, error.detail));
   };
-  add("context=", settings.ctx_size);
-  add("sequences=", settings.max_concurrent_streams);
+  if (const auto own = scripted::parse_script(script); !own) return named("engine", own.error());
+  std::string out{script};
+  for (const auto& [setting, key, value] :
+       {std::tuple{"ctx_size", "context=", settings.ctx_size},
+        std::tuple{"max_concurrent_streams", "sequences=", settings.max_concurrent_streams}}) {
+    const bool open = !script.starts_with(key) && !script.contains(fmt::format(",{}", key));
+    if (!open || value == 0) continue;
+    out += fmt::format("{}{}{}", out.empty() ? "" : ",", key, value);
+    if (const auto whole = scripted::parse_script(out); !whole) {
+      return named(setting, whole.error());
+    }
+  }
   return out;
 }
 
@@ -74,6 +84,9 @@ server::LlamaModel llama_model(const config::Settings& settings) {
 }
 
 Result<server::ModelSpec> model_spec(const config::Settings& settings) {
+  if (auto named = check_model_name(settings.model_name); !named) {
+    return fail(Errc::invalid, "model_name: " + named.error().detail);
+  }
   const auto script = script_of(settings.engine);
   if (!script) {
     if (settings.engine != "llama") {
@@ -92,12 +105,16 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
     auto fallbacks = parse_fallbacks(settings.fallbacks, model);
     if (!fallbacks) return std::unexpected(fallbacks.error());
     model.fallbacks = *std::move(fallbacks);
-    std::string name =
-        settings.model_name.empty() ? model_name_of(settings.model_path) : settings.model_name;
     auto adapters = parse_adapters(settings.adapters);
     if (!adapters) return fail(Errc::invalid, "adapters: " + adapters.error().detail);
     model.adapters = *std::move(adapters);
-    return server::ModelSpec{.name = std::move(name), .engine = std::move(model)};
+    return server::ModelSpec{.name = settings.model_name.empty()
+                                         ? model_name_of(settings.model_path)
+                                         : settings.model_name,
+                             .engine = std::move(model)};
+  }
+  if (!settings.model_path.empty()) {
+    return fail(Errc::invalid, "model_path: a scripted engine reads no model; leave it out");
   }
   if (!settings.adapters.empty()) {
     return fail(Errc::invalid, "adapters: a scripted engine has none; leave them out");
@@ -105,12 +122,11 @@ Result<server::ModelSpec> model_spec(const config::Settings& settings) {
   if (!settings.draft_model.empty()) {
     return fail(Errc::invalid, "draft_model: a scripted engine has none; leave it out");
   }
-  std::string whole = script_with(settings, *script);
-  const auto parsed = scripted::parse_script(whole);
-  if (!parsed) return fail(Errc::invalid, "engine: " + parsed.error().detail);
+  auto whole = script_with(settings, *script);
+  if (!whole) return std::unexpected(whole.error());
   return server::ModelSpec{
       .name = settings.model_name.empty() ? std::string{kScripted} : settings.model_name,
-      .engine = server::ScriptedModel{std::move(whole)}};
+      .engine = server::ScriptedModel{*std::move(whole)}};
 }
 
 // Servers on several ports can share a data directory.
@@ -280,18 +296,6 @@ std::string read_again(const config::Settings& settings, std::size_t keys) {
 bool is_loopback_url(std::string_view url) {
   const std::string_view host = url.substr(std::min(url.find("://") + 3, url.size()));
   return host.starts_with("127.") || host.starts_with("[::1]");
-}
-
-std::string model_name_of(std::string_view path) {
-  constexpr std::string_view kSuffix = ".gguf";
-  constexpr std::size_t kPartChars = 15;  // "-00001-of-00003"
-  std::string_view name = path.substr(path.rfind('/') + 1);
-  if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
-  if (name.size() > kPartChars) {
-    const std::string_view part = name.substr(name.size() - kPartChars);
-    if (part.starts_with('-') && part.substr(6, 4) == "-of-") name.remove_suffix(kPartChars);
-  }
-  return std::string{name};
 }
 
 }  // namespace seedance::apps

@@ -22,8 +22,4 @@ std::string read_again(const config::Settings& settings, std::size_t keys);
 // Whether only this machine reaches a server at this URL, whose host is an address.
 bool is_loopback_url(std::string_view url);
 
-// What clients call a model unless told otherwise: its file's name without
-// folders, part number ("-00001-of-00003") and ".gguf".
-std::string model_name_of(std::string_view path);
-
 }  // namespace seedance::apps

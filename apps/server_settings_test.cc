@@ -341,8 +341,18 @@ TEST(ServerSettings, NameTheKeyOfAMistake) {
   settings.draft_model = "d.gguf";
   EXPECT_THAT(mistake(settings), HasSubstr("draft_model: a scripted engine has none"));
   settings.draft_model.clear();
+  settings.model_path = "m.gguf";
+  EXPECT_THAT(mistake(settings), HasSubstr("model_path: a scripted engine reads no model"));
+  settings.model_path.clear();
   settings.engine = "scripted:speed=9";
   EXPECT_THAT(mistake(settings), HasSubstr("engine: "));
+  settings.engine = "scripted";
+  settings.ctx_size = 1;
+  EXPECT_THAT(mistake(settings), HasSubstr("ctx_size: script: context=1: must be a number from 2"));
+  settings.engine = "scripted:context=1";
+  EXPECT_THAT(mistake(settings), HasSubstr("engine: script: context=1: must be"));
+  settings.model_name = "a@2";
+  EXPECT_THAT(mistake(settings), HasSubstr("model_name: a name has at most 128 bytes"));
 }
 
 TEST(ServerSettings, RefuseToAllowWhatNobodySends) {
@@ -363,13 +373,6 @@ TEST(LoopbackUrl, IsOneThatOnlyThisMachineReaches) {
   EXPECT_FALSE(is_loopback_url("http://192.168.127.1:8080"));
   EXPECT_FALSE(is_loopback_url("http://[::]:8080"));
   EXPECT_FALSE(is_loopback_url("http://[::127.0.0.1]:8080"));
-}
-
-TEST(ModelName, IsTheFileNameWithoutItsEndings) {
-  EXPECT_EQ(model_name_of("/models/tiny.gguf"), "tiny");
-  EXPECT_EQ(model_name_of("tiny"), "tiny");
-  EXPECT_EQ(model_name_of("a.b/big-00001-of-00003.gguf"), "big");
-  EXPECT_EQ(model_name_of("-00001-of-00003.gguf"), "-00001-of-00003");
 }
 
 // Or a server that is thought to ask for certificates would let anybody in, in the clear.

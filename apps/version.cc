@@ -1,5 +1,5 @@
 // seedance version: what this binary is made of.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <memory>
 #include <string>
@@ -12,11 +12,11 @@ namespace seedance::apps {
 namespace {
 
 int run(bool as_json) {
-  const std::string llama = llama::llama_cpp_version();
   if (!as_json) {
-    fmt::print("seedance {}\nllama.cpp {}\n", kVersion, llama);
+    fmt::print("{}\n", versions());
     return kDone;
   }
+  const std::string llama = llama::llama_cpp_version();
   std::string out;
   wire::JsonWriter json{out};
   json.begin_object().field("seedance", kVersion).field("llama_cpp", llama).end_object();
@@ -25,6 +25,10 @@ int run(bool as_json) {
 }
 
 }  // namespace
+
+std::string versions() {
+  return fmt::format("seedance {}\nllama.cpp {}", kVersion, llama::llama_cpp_version());
+}
 
 Command add_version(CLI::App& parent) {
   auto as_json = std::make_shared<bool>(false);  // Shared: the parser fills what `run` reads.

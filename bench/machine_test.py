@@ -32,11 +32,14 @@ class Machine(unittest.TestCase):
 
     def test_what_own_processes_took_is_not_others(self):
         watch = machine.Watch()
-        begin = watch.begin
         subprocess.run([sys.executable, "-c", "sum(range(10**6))"], check=True)
-        busy, own, elapsed = (end - start for start, end in zip(begin, machine.Watch.now()))
-        self.assertGreater(own, 0)
-        self.assertGreaterEqual(watch.others(), 0)
+        self.assertGreater(machine.Watch.now()[1], watch.begin[1])
+        watch.begin = (10.0, 1.0, 100.0)
+        cores = os.cpu_count()
+        for now, others in (((16.0, 3.0, 102.0), 2 / cores),  # 6 s, of which 2 s were its own.
+                            ((11.0, 3.0, 102.0), 0)):  # The two are not read at one moment.
+            watch.now = lambda now=now: now
+            self.assertAlmostEqual(watch.others(), others)
 
     def test_the_memory_of_a_process_and_of_none(self):
         self.assertGreater(machine.resident_kb(os.getpid()), 1000)

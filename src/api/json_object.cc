@@ -117,6 +117,19 @@ struct Handler {
   OpenKeys keys;
 };
 
+// `taken` bytes of the text were read when it was found out.
+std::string describe(json::error_code error, std::string_view text, std::size_t taken) {
+  if (error == json::error::too_deep) {
+    return fmt::format("At byte {} this is JSON more than {} levels deep; at most {} are taken.",
+                       taken + 1, kJsonDepthMax, kJsonDepthMax);
+  }
+  if (error == json::error::incomplete) {
+    return fmt::format("This is not JSON: after {} bytes it is not at its end.", text.size());
+  }
+  return fmt::format("This is not JSON: {} at byte {} of {}.", error.message(), taken + 1,
+                     text.size());
+}
+
 }  // namespace
 
 Parsed<JsonObject> parse_object(std::string_view text) {
@@ -130,8 +143,7 @@ Parsed<JsonObject> parse_object(std::string_view text) {
   if (!error && taken < text.size()) error = json::error::extra_data;
   if (error) {
     return std::unexpected(
-        Problem{.code = ErrorCode::invalid_request,
-                .message = fmt::format("This is not JSON: {}.", error.message())});
+        Problem{.code = ErrorCode::invalid_request, .message = describe(error, text, taken)});
   }
   json::value value = handler.values.release();
   if (!value.is_object()) {

@@ -16,6 +16,18 @@ TEST(ParseObject, BoundsTheDepth) {
   const auto deeper = parse_object(nested(kJsonDepthMax + 1));
   ASSERT_FALSE(deeper);
   EXPECT_EQ(deeper.error().code, ErrorCode::invalid_request);
+  EXPECT_EQ(deeper.error().message,
+            "At byte 37 this is JSON more than 32 levels deep; at most 32 are taken.");
+}
+
+TEST(ParseObject, SaysWhereItIsNotJson) {
+  const auto message = [](std::string_view text) { return parse_object(text).error().message; };
+  EXPECT_EQ(message(R"({"a":1,})"), "This is not JSON: syntax error at byte 8 of 8.");
+  EXPECT_EQ(message(R"({"a":x})"), "This is not JSON: syntax error at byte 6 of 7.");
+  EXPECT_EQ(message(R"({'a':1})"), "This is not JSON: syntax error at byte 2 of 7.");
+  EXPECT_EQ(message(R"({"a":1} x)"), "This is not JSON: extra data at byte 9 of 9.");
+  EXPECT_EQ(message(R"({"a":"b)"), "This is not JSON: after 7 bytes it is not at its end.");
+  EXPECT_EQ(message(""), "This is not JSON: after 0 bytes it is not at its end.");
 }
 
 TEST(ParseObject, TakesOneWholeObjectOfStrictJson) {

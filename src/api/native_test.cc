@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"frequency_penalty", "2.5"}, Wrong{"repeat_penalty", "0"},
         Wrong{"repeat_penalty", "2.5"}, Wrong{"seed", "1.5"}, Wrong{"seed", "\"1\""},
         Wrong{"seed", "1e30"}, Wrong{"max_tokens", "0"}, Wrong{"max_tokens", "-1"},
-        Wrong{"max_tokens", "1e3"}, Wrong{"stop", "\"\""}, Wrong{"stop", "[\"a\",\"\"]"},
+        Wrong{"max_tokens", "1e-3"}, Wrong{"stop", "\"\""}, Wrong{"stop", "[\"a\",\"\"]"},
         Wrong{"stop", "[1]"}, Wrong{"stop", "{}"}, Wrong{"logit_bias", "[]"},
         Wrong{"logit_bias", R"({"5":101})"}, Wrong{"logit_bias", R"({"x":1})"},
         Wrong{"logit_bias", R"({"-1":1})"}, Wrong{"logit_bias", R"({"5":"1"})"},
@@ -208,6 +208,19 @@ TEST(ParseInfer, SaysTheBoundsAndTheNumber) {
             "\"top_p\" must be a number above 0 and at most 1, not 0.");
   EXPECT_EQ(refusal(infer_json(R"("merge_ms":1001)")).problem.message,
             "\"merge_ms\" must be an integer from 0 to 1000, not 1001.");
+}
+
+TEST(ParseInfer, TakesWholeNumbersHoweverTheyAreWritten) {
+  const auto request =
+      infer(R"("max_tokens":1e1,"top_k":4.0,"seed":12e0,"deadline_ms":1500e-1)").request;
+  EXPECT_EQ(request.max_tokens, 10U);
+  EXPECT_EQ(request.sampling.top_k, 4);
+  EXPECT_EQ(request.sampling.seed, 12U);
+  EXPECT_EQ(request.deadline, std::chrono::milliseconds{150});
+  for (const char* wrong : {"1e-1", "1e300", "9007199254740994.0", "1e400"}) {
+    EXPECT_EQ(refusal(infer_json(R"("seed":)" + std::string{wrong})).problem.param, "seed")
+        << wrong;
+  }
 }
 
 TEST(ParseInfer, BytesToMergeNeedATimeToMerge) {

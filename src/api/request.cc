@@ -32,6 +32,17 @@ std::optional<double> as_number(const json::value& value) {
   return std::nullopt;
 }
 
+// 1e0 and 1.0 are 1. Beyond 2^53 a double is no longer the number that was written.
+std::optional<std::int64_t> as_integer(const json::value& value) {
+  constexpr double kExact = 1LL << 53;
+  if (const auto* number = value.if_int64()) return *number;
+  const auto* number = value.if_double();
+  if (number == nullptr || std::trunc(*number) != *number || std::abs(*number) > kExact) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(*number);
+}
+
 bool contains(NumberRange range, double number) {
   if (!std::isfinite(number)) return false;
   const bool high_enough = range.above ? number > range.low : number >= range.low;
@@ -45,8 +56,8 @@ std::string describe(NumberRange range) {
 
 // Ids of tokens are checked against the vocabulary later, where it is.
 std::optional<TokenId> as_token(const json::value& value) {
-  const auto* number = value.if_int64();
-  if (number == nullptr || *number < 0 || *number > kTokensMax) return std::nullopt;
+  const auto number = as_integer(value);
+  if (!number || *number < 0 || *number > kTokensMax) return std::nullopt;
   return TokenId{static_cast<std::int32_t>(*number)};
 }
 
@@ -195,8 +206,8 @@ std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t 
                                             std::int64_t high) {
   const json::value* value = find(name);
   if (value == nullptr) return std::nullopt;
-  const auto* number = value->if_int64();
-  if (number != nullptr && *number >= low && *number <= high) return *number;
+  const auto number = as_integer(*value);
+  if (number && *number >= low && *number <= high) return *number;
   const auto given = as_number(*value);
   refuse(name, fmt::format("must be an integer from {} to {}{}", low, high,
                            given ? fmt::format(", not {}", *given) : ""));
@@ -268,7 +279,7 @@ void read_seed(Fields& fields, core::GenerateRequest& request) {
   const json::value* value = fields.find("seed");
   if (value == nullptr) return;
   request.seeded = true;
-  if (const auto* number = value->if_int64()) {
+  if (const auto number = as_integer(*value)) {
     request.sampling.seed = static_cast<std::uint64_t>(*number);
   } else if (const auto* large = value->if_uint64()) {
     request.sampling.seed = *large;

@@ -5,11 +5,6 @@
 #include <vector>
 
 namespace seedance {
-namespace {
-
-constexpr std::size_t kNameBytesMax = 64;  // That is worth comparing.
-
-}  // namespace
 
 // Wagner and Fischer's.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -29,7 +24,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 Nearest::Nearest(std::string_view wrong)
     : wrong_(wrong),
-      beyond_(wrong.size() > kNameBytesMax ? 0 : std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
+      beyond_(wrong.size() > kSpelledBytesMax ? 0
+                                              : std::max<std::size_t>(2, wrong.size() / 3) + 1) {}
 
 void Nearest::offer(std::string_view name, std::string_view spelling) {
   if (beyond_ == 0) return;

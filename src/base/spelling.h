@@ -6,6 +6,9 @@
 
 namespace seedance {
 
+// A longer name is like no other.
+inline constexpr std::size_t kSpelledBytesMax = 64;
+
 // Insertions, deletions and replacements that make `b` of `a`. Takes time in proportion to the
 // product of their lengths.
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -15,7 +15,6 @@ namespace seedance::config {
 namespace {
 
 constexpr std::string_view kPrefix = "SEEDANCE_";
-constexpr std::size_t kNameBytesMax = 64;  // Of a key that is worth comparing.
 
 const Key* find_key(std::string_view name) {
   const auto found = std::ranges::find(keys(), name, &Key::name);
@@ -212,7 +211,7 @@ Result<void> apply_variable(Settings& settings, const std::string& name, std::st
     return assign(settings, *key, is_list(*key) ? split(value) : std::vector{std::string{value}},
                   name);
   }
-  if (name.size() > kNameBytesMax) return {};
+  if (name.size() > kSpelledBytesMax) return {};
   for (const Key& key : keys()) {
     const std::string meant = variable_of(key);
     // One slip in four letters: SEEDANCE_PORT, which Kubernetes sets, is not SEEDANCE_HOST.

@@ -28,7 +28,8 @@ constexpr std::array kKeys{
         "with seedance",
         &S::model_path},
     Key{"model_name", "--model-name", kModel,
-        "Name by which clients ask for it; empty = the file's name", &S::model_name},
+        "Name by which clients ask for it, without @ and +; empty = the file's name",
+        &S::model_name},
     Key{"adapters", "--adapter", kModel,
         "LoRA adapters of the model, as NAME=FILE of a GGUF file each, at most 32; clients ask for "
         "one as model+NAME",

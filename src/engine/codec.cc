@@ -174,6 +174,8 @@ Ready get_ready(FieldReader& in) {
     report.predicted = get_device_memory(in);
     report.taken = get_device_memory(in);
   }
+  ready.warnings.resize(in.get_count(sizeof(std::uint32_t)));
+  for (std::string& warning : ready.warnings) warning = in.get_text();
   return ready;
 }
 
@@ -239,6 +241,8 @@ struct EventWriter {
       put_device_memory(out, report.predicted);
       put_device_memory(out, report.taken);
     }
+    out.put(static_cast<std::uint32_t>(ready.warnings.size()));
+    for (const std::string& warning : ready.warnings) out.put(warning);
   }
   void operator()(const Step& step) const {
     put_kind(out, Kind::step);

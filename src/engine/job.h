@@ -160,7 +160,8 @@ struct Ready {
   std::uint32_t vocabulary_size = 0;
   // Stages of the start, in order: name and milliseconds.
   std::vector<std::pair<std::string, double>> timeline = {};
-  std::vector<DeviceReport> memory = {};  // The machine itself is the last.
+  std::vector<DeviceReport> memory = {};   // The machine itself is the last.
+  std::vector<std::string> warnings = {};  // For the operator: what it was asked for in vain.
 
   friend bool operator==(const Ready&, const Ready&) = default;
 };

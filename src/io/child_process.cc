@@ -85,7 +85,8 @@ Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argv,
                                          const std::vector<std::string>& environment) {
   auto channel = ChildChannel::open();
   if (!channel) return std::unexpected(channel.error());
-  const std::vector<char*> arguments = exec_arguments(argv);
+  std::vector<char*> arguments = exec_arguments(argv);
+  if (argv.front() == kOwnProgram) arguments.front() = program_invocation_short_name;
   const std::vector<char*> variables = joined_environment(environment);
   const SpawnSettings settings{channel->theirs.get()};
   pid_t pid = -1;

@@ -26,14 +26,17 @@ std::string to_text(Exit exit);
 // The descriptor at which a child finds its socket.
 inline constexpr int kChildSocketFd = 3;
 
+// The program that runs here, whatever has become of its file.
+inline constexpr const char* kOwnProgram = "/proc/self/exe";
+
 // A running child. It has standard input, output and error of its parent and
 // the socket; no other descriptor. It must end by itself when the socket does.
 // Destroying this kills it and waits for its end. Spawn from a thread that
 // lives as long as the child may: PR_SET_PDEATHSIG is bound to that thread.
 class ChildProcess {
  public:
-  // argv[0] is the path of the program. `environment` ("NAME=value") is added to
-  // that of this process where it has no such name. Error: it cannot be started.
+  // argv[0] is the path of the program; kOwnProgram is shown by its name. `environment`
+  // ("NAME=value") is added to ours where that has no such name. Error: it cannot be started.
   static Result<ChildProcess> spawn(const std::vector<std::string>& argv,
                                     const std::vector<std::string>& environment = {});
   ChildProcess(ChildProcess&&) noexcept = default;

@@ -92,6 +92,30 @@ Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t tra
   return ContextPlan{.parameters = parameters, .context_tokens = context, .sequences = sequences};
 }
 
+std::vector<std::string> asked_in_vain(const WorkerOptions& options, std::uint32_t trained_tokens,
+                                       std::uint32_t context_tokens, Machine machine) {
+  std::vector<std::string> out;
+  if (options.gpu_layers != 0 && !machine.gpu) {
+    out.push_back(
+        fmt::format("gpu_layers: {} cannot be: llama.cpp, as it is built here, finds no GPU; "
+                    "everything is computed on the processor",
+                    options.gpu_layers));
+  }
+  if (context_tokens < options.context_tokens) {
+    out.push_back(
+        fmt::format("ctx_size: {} tokens of a stream cannot be: kv_tokens has room for "
+                    "{} of all streams, and so each has {} at most",
+                    options.context_tokens, options.shared_tokens, context_tokens));
+  }
+  if (options.context_tokens > 0 && context_tokens > trained_tokens) {
+    out.push_back(
+        fmt::format("ctx_size: of {} tokens the model was trained for {}: what it says "
+                    "behind those may make no sense",
+                    context_tokens, trained_tokens));
+  }
+  return out;
+}
+
 WorkerOptions draft_options(const WorkerOptions& options, const ContextPlan& plan) {
   WorkerOptions draft = options;
   draft.model_path = options.draft_model;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "llama/worker.h"
@@ -22,6 +24,16 @@ struct ContextPlan {
 // context is open, too, one as short as that. Invalid where llama.cpp could not do it.
 Result<ContextPlan> plan_context(const WorkerOptions& options, std::uint32_t trained_tokens,
                                  std::uint64_t room = std::numeric_limits<std::uint64_t>::max());
+
+// What the machine has for this build of llama.cpp.
+struct Machine {
+  bool gpu = false;
+};
+
+// Of what the options ask for: what there will not be, or does no good, in a sentence each.
+// `context_tokens` are those of the plan.
+std::vector<std::string> asked_in_vain(const WorkerOptions& options, std::uint32_t trained_tokens,
+                                       std::uint32_t context_tokens, Machine machine);
 
 // Of the draft model, for the sequences of such a plan.
 WorkerOptions draft_options(const WorkerOptions& options, const ContextPlan& plan);

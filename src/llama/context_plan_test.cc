@@ -57,5 +57,25 @@ TEST(ContextPlan, RefusesWhatCannotBe) {
   EXPECT_THAT(mistake({.kv_type = "f15"}), HasSubstr("kv_type"));
 }
 
+TEST(AskedInVain, IsSaidWithTheNumbers) {
+  using testing::ElementsAre;
+  constexpr Machine kBare;
+  constexpr Machine kGpu{.gpu = true};
+  EXPECT_THAT(asked_in_vain({}, 2048, 2048, kBare), testing::IsEmpty());
+  EXPECT_THAT(asked_in_vain({.context_tokens = 2048, .gpu_layers = -1}, 2048, 2048, kGpu),
+              testing::IsEmpty());
+  EXPECT_THAT(asked_in_vain({.gpu_layers = 20}, 2048, 2048, kBare),
+              ElementsAre(testing::StartsWith("gpu_layers: 20 cannot be")));
+  EXPECT_THAT(
+      asked_in_vain({.context_tokens = 4096, .shared_tokens = 1000}, 8192, 1000, kBare),
+      ElementsAre("ctx_size: 4096 tokens of a stream cannot be: kv_tokens has room for 1000 "
+                  "of all streams, and so each has 1000 at most"));
+  EXPECT_THAT(asked_in_vain({.context_tokens = 4096}, 2048, 4096, kBare),
+              ElementsAre("ctx_size: of 4096 tokens the model was trained for 2048: what it says "
+                          "behind those may make no sense"));
+  EXPECT_THAT(asked_in_vain({.context_tokens = 9000, .shared_tokens = 4096}, 2048, 4096, kBare),
+              testing::SizeIs(2));
+}
+
 }  // namespace
 }  // namespace seedance::llama

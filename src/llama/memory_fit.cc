@@ -186,10 +186,17 @@ Result<MemoryFit> lay_out(const WorkerOptions& options, LogCapture& log, std::ui
   auto plan = plan_context(options, trained);
   if (!plan) return std::unexpected(plan.error());
   auto fit = fit_of(*models, options, *plan, *adapters, available, log);
-  if (!fit || fit->fits() || options.sequences_max > 0) return fit;
-  plan = plan_context(options, trained, fit->room(kShareTaken));
-  if (!plan) return std::unexpected(plan.error());
-  return fit_of(*models, options, *plan, *adapters, available, log);
+  if (fit && !fit->fits() && options.sequences_max == 0) {
+    plan = plan_context(options, trained, fit->room(kShareTaken));
+    if (!plan) return std::unexpected(plan.error());
+    fit = fit_of(*models, options, *plan, *adapters, available, log);
+    if (fit) fit->spares = !plan->parameters.kv_unified;
+  }
+  if (fit) {
+    fit->warnings =
+        asked_in_vain(options, trained, fit->context_tokens, {.gpu = llama_supports_gpu_offload()});
+  }
+  return fit;
 }
 
 }  // namespace

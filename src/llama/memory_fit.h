@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +33,8 @@ struct MemoryFit {
   std::uint64_t tokens = 0;                        // That there is room for, of all streams.
   llama_context_params parameters = {};            // Of the context that was laid out.
   std::optional<llama_context_params> draft = {};  // Of the draft model's.
+  bool spares = false;  // There are as many streams as fit, with something left to others.
+  std::vector<std::string> warnings = {};  // As asked_in_vain() has them.
 
   bool fits() const;
   // The device that has less than the least that would be taken of it; null where all have that.

@@ -129,7 +129,8 @@ int run(MessageSocket& socket, const WorkerOptions& options) {
                              .sequences_max = (*model)->sequences_max(),
                              .vocabulary_size = (*model)->vocabulary_size(),
                              .timeline = (*model)->timeline(),
-                             .memory = report_of(**model)});
+                             .memory = report_of(**model),
+                             .warnings = (*model)->predicted().warnings});
   const auto served = serve(socket, **model, options, fault);
   if (served || served.error().code == Errc::disconnected) return kEnded;
   send(socket,

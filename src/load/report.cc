@@ -168,7 +168,29 @@ void left_out_lines(std::string& out, const Statistics& statistics) {
   }
 }
 
-void latency_lines(std::string& out, const RunOptions& options, const Statistics& statistics) {
+// Why there are no latencies, and what would give some.
+std::string nothing_measured(const RunResult& result) {
+  const Statistics& statistics = result.statistics;
+  if (statistics.measured().failed + statistics.warmup().failed > 0) {
+    return "nothing was measured: no request succeeded";
+  }
+  if (result.interrupted) return "nothing was measured: the run was interrupted before an answer";
+  if (statistics.warmup().sent == 0) {
+    return "nothing was measured: no request was due before the end; give a longer --duration or a "
+           "higher --rate";
+  }
+  return fmt::format(
+      "nothing was measured: all {} requests that were sent were to warm up; give a longer "
+      "--duration, more --requests or a shorter --warmup",
+      statistics.warmup().sent);
+}
+
+void latency_lines(std::string& out, const RunOptions& options, const RunResult& result) {
+  const Statistics& statistics = result.statistics;
+  if (statistics.measured().succeeded == 0) {
+    out += "\n" + nothing_measured(result) + "\n";
+    return left_out_lines(out, statistics);
+  }
   fmt::format_to(std::back_inserter(out),
                  "\n{:<15}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}  ms{:>12}\n", "", "mean", "p50",
                  "p90", "p99", "p99.9", "max", "of");
@@ -211,7 +233,7 @@ std::string text_report(const ReportHead& head, const RunOptions& options,
                    mean(statistics.prompt_tokens()), mean(statistics.answer_tokens()));
   }
   rate_lines(out, head, result);
-  latency_lines(out, options, statistics);
+  latency_lines(out, options, result);
   const double busy =
       result.cpu_over > Duration{} ? seconds(result.cpu) / seconds(result.cpu_over) : 0;
   fmt::format_to(to, "\nclient CPU   {:.2f} s, {:.0f}% of a core{}\n", seconds(result.cpu),

@@ -111,6 +111,22 @@ TEST(TextReport, WarnsOfAClientThatMeasuresItself) {
   EXPECT_THAT(text_report({}, closed_loop(), busy), HasSubstr("90% of a core: too busy"));
 }
 
+TEST(TextReport, SaysWhyNothingWasMeasured) {
+  const auto text = [](const Statistics& statistics, bool interrupted) {
+    return text_report({}, closed_loop(),
+                       {.statistics = statistics, .end = kStart, .interrupted = interrupted});
+  };
+  EXPECT_THAT(text(Statistics{{}, {}, kStart}, false), HasSubstr("no request was due"));
+  Statistics statistics{{.requests = 1}, {}, kStart};
+  const Trace trace = statistics.on_sent({.number = 0, .due = kStart}, kStart);
+  EXPECT_THAT(text(statistics, false), HasSubstr("all 1 requests that were sent were to"));
+  EXPECT_THAT(text(statistics, false), Not(HasSubstr("p99")));
+  EXPECT_THAT(text(statistics, true), HasSubstr("was interrupted before an answer"));
+  statistics.on_failed(trace, "overloaded", "", kStart);
+  EXPECT_THAT(text(statistics, false), HasSubstr("nothing was measured: no request succeeded"));
+  EXPECT_THAT(text_report({}, closed_loop(), made_up()), Not(HasSubstr("nothing was measured")));
+}
+
 TEST(ProgressLine, TellsTheLastSecond) {
   Statistics statistics{{}, {}, kStart};
   ProgressLine line;

@@ -47,18 +47,20 @@ Result<void> set_number(T& field, std::string_view key, std::string_view text, T
   return {};
 }
 
-Result<void> set_time(Duration& field, std::string_view key, std::string_view text, Duration max) {
+// The time stands in `text`, at the end of the value.
+Result<void> set_time(Duration& field, std::string_view key, std::string_view value,
+                      std::string_view text, Duration max) {
   const std::size_t unit_at = text.find_first_not_of("0123456789.");
   const std::string_view unit = text.substr(std::min(unit_at, text.size()));
   const double scale = unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
-  const auto value = number<double>(text.substr(0, text.size() - unit.size()));
-  const double time = value.value_or(-1) * scale;
+  const auto count = number<double>(text.substr(0, text.size() - unit.size()));
+  const double time = count.value_or(-1) * scale;
   if (scale == 0 || !(time >= 0 && time <= static_cast<double>(max.count()))) {
     return fail(
         Errc::invalid,
         fmt::format("script: {}={}: must be a time such as 500us, 20ms or 1.5s, at most "
                     "{}s",
-                    key, text, std::chrono::duration_cast<std::chrono::seconds>(max).count()));
+                    key, value, std::chrono::duration_cast<std::chrono::seconds>(max).count()));
   }
   field = Duration{std::llround(time)};
   return {};
@@ -94,7 +96,7 @@ Result<void> add_fault(Script& script, std::string_view text) {
   if (at && kind == "fail" && !timed) return set_fault(script.fail_at_token, text, *at);
   if (at && kind == "stall" && timed) {
     Stall stall{.token = *at};
-    if (auto set = set_time(stall.time, "fault", time_text, kStallMax); !set) return set;
+    if (auto set = set_time(stall.time, "fault", text, time_text, kStallMax); !set) return set;
     return set_fault(script.stall, text, stall);
   }
   return fail(Errc::invalid,
@@ -107,8 +109,8 @@ Result<void> set(Script& script, std::string_view key, std::string_view value) {
   if (key == "mode") return set_mode(script, value);
   if (key == "rate") return set_rate(script, value);
   if (key == "jitter") return set_number(script.jitter, key, value, 0.0, 1.0);
-  if (key == "prefill") return set_time(script.prefill, key, value, kPrefillMax);
-  if (key == "step") return set_time(script.step, key, value, kStepMax);
+  if (key == "prefill") return set_time(script.prefill, key, value, value, kPrefillMax);
+  if (key == "step") return set_time(script.step, key, value, value, kStepMax);
   if (key == "length") return set_number(script.length, key, value, 1U, 1'000'000'000U);
   if (key == "context") return set_number(script.context, key, value, 2U, 100'000'000U);
   if (key == "sequences") return set_number(script.sequences, key, value, 1U, 1'000'000U);

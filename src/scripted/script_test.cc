@@ -59,7 +59,7 @@ TEST(Script, RefusesWhatItDoesNotKnowAndNamesIt) {
   for (const char* text :
        {"fault=die", "fault=die@0", "fault=die@x", "fault=die@5:1s", "fault=fail@", "fault=fail@1:",
         "fault=stall@5", "fault=stall@5:", "fault=stall@5:9", "fault=stall@5:2000h", "fault=x@1"}) {
-    EXPECT_THAT(why(text), HasSubstr("fault="));
+    EXPECT_THAT(why(text), HasSubstr(text));
   }
 }
 

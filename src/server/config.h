@@ -14,6 +14,7 @@
 #include "auth/ticket_book.h"
 #include "base/time.h"
 #include "core/core.h"
+#include "io/child_process.h"
 #include "io/tls.h"
 #include "store/journal_options.h"
 #include "wire/http.h"
@@ -145,7 +146,7 @@ struct ServerConfig {
   // [--kv-type TYPE] [--park-memory MB] [--prefix-reuse-min N] [--grammar-memory N]
   // [--adapter PATH]...` and as `program vocabulary --fd 3 --model PATH [--schema-ms N]`; where the
   // worker decides, it is left out.
-  std::string program = "/proc/self/exe";
+  std::string program = io::kOwnProgram;
 
   ServerLimits limits;
   core::Limits core;

@@ -14,6 +14,11 @@ Access access_of(const ServerConfig& config) {
           .origins = auth::OriginRules{config.allowed_origins}};
 }
 
+TimePoint Caller::valid_until(TimePoint now) const {
+  if (principal.until == WallTime::max()) return kNever;
+  return now + std::max(principal.until - io::wall_now(), WallTime::duration::zero());
+}
+
 std::int64_t Board::streams_active() const {
   return stats->streams_preparing.value() + stats->streams_queued.value() +
          stats->streams_running.value();

@@ -45,6 +45,8 @@ struct Caller {
   std::string address = {};        // Known where there is an audit log.
 
   core::Principal owner() const { return {.tenant = principal.tenant}; }
+  // When the token that let him in holds no more, by the other clock.
+  TimePoint valid_until(TimePoint now) const;
 };
 
 // A model, or one with an adapter, as clients see it: both names mean it.

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/clock.h"
+#include "server/turned_away.h"
+
 namespace seedance::server {
 
 EchoSession::EchoSession(EdgeContext& context, std::optional<wire::WsDeflate> deflate,
-                         TimePoint now)
+                         TimePoint now, Caller caller)
     : context_(context),
+      caller_(std::move(caller)),
+      valid_until_(caller_.valid_until(now)),
       socket_(context.config.limits.websocket, wire::WsRole::server, now),
       deflate_(deflate) {
   if (deflate_) socket_.allow_compression(context_.inflater);
@@ -30,6 +35,7 @@ void EchoSession::on_end(TimePoint now) {
 }
 
 void EchoSession::on_time(TimePoint now) {
+  if (now >= valid_until_) turn_away(auth::Refusal::token_expired, now);
   socket_.on_time(now);
   advance(now);
 }
@@ -44,6 +50,21 @@ void EchoSession::on_farewell(Farewell why, TimePoint now) {
   } else {
     socket_.close(wire::CloseCode::restart, "the server is shutting down", now);
   }
+  advance(now);
+}
+
+bool EchoSession::on_access(TimePoint now) {
+  if (context_.access.gate->still_admits(caller_.principal, io::wall_now())) return false;
+  turn_away(auth::Refusal::revoked, now);
+  return true;
+}
+
+void EchoSession::turn_away(auth::Refusal why, TimePoint now) {
+  valid_until_ = kNever;
+  if (!socket_.may_send_data()) return;  // It closes already.
+  context_.counters.count_refusal(why);
+  context_.note(caller_, observe::AuditEvent::refuse, Route::debug_echo, {}, 0, auth::name(why));
+  socket_.close(wire::CloseCode::policy, close_reason(why), now);
   advance(now);
 }
 

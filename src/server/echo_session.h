@@ -1,6 +1,7 @@
 // A WebSocket that says everything back: for the suites that test WebSockets.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,8 @@ namespace seedance::server {
 class EchoSession final : public Session {
  public:
   // The context outlives the session.
-  EchoSession(EdgeContext& context, std::optional<wire::WsDeflate> deflate, TimePoint now);
+  EchoSession(EdgeContext& context, std::optional<wire::WsDeflate> deflate, TimePoint now,
+              Caller caller = {});
   ~EchoSession() override;
 
   void on_input(std::span<std::byte> bytes, TimePoint now) override;
@@ -25,10 +27,11 @@ class EchoSession final : public Session {
   void on_end(TimePoint now) override;
   void on_reply(std::uint64_t, ReplyBody&, TimePoint) override {}
   void on_time(TimePoint now) override;
-  TimePoint deadline() const override { return socket_.deadline(); }
+  TimePoint deadline() const override { return std::min(socket_.deadline(), valid_until_); }
   void on_blocked(TimePoint) override { socket_.on_blocked(); }
   void on_unblocked(TimePoint now) override { socket_.on_unblocked(now); }
   void on_drain(TimePoint now) override;
+  bool on_access(TimePoint now) override;
   void on_farewell(Farewell why, TimePoint now) override;
   void render(Rendering& out, std::size_t bytes_max, TimePoint now) override;
   void take_back(const Rendering::Frame&) override {}
@@ -39,9 +42,12 @@ class EchoSession final : public Session {
 
  private:
   void advance(TimePoint now);
+  void turn_away(auth::Refusal why, TimePoint now);
   void say(const wire::WsMessage& message);
 
   EdgeContext& context_;
+  const Caller caller_;
+  TimePoint valid_until_;  // When his token holds no more.
   wire::WsConnection socket_;
   std::optional<wire::WsDeflate> deflate_;
   std::string input_;     // Of which the socket has not used everything, while there is an echo.

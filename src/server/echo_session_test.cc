@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "io/clock.h"
 #include "server/test_session.h"
 #include "wire/deflate.h"
 
@@ -116,6 +117,25 @@ TEST_F(EchoSessionTest, DropsAPeerThatIsGone) {
   send(asked(Opcode::text, "x"));
   session_.on_end(kNow);
   EXPECT_EQ(session_.ending(), Session::Ending::drop);
+}
+
+TEST_F(EchoSessionTest, EndsWhenItsPeerMayNotComeInAnyMore) {
+  EXPECT_FALSE(session_.on_access(kNow));
+  context_.access.gate = std::make_shared<const auth::Gate>(auth::GateRules{.plain_keys = {"k"}});
+  EXPECT_TRUE(session_.on_access(kNow));
+  EXPECT_THAT(output(), testing::HasSubstr("\x03\xf0you may not come in any more"));
+  send(asked(Opcode::text, "x"));
+  EXPECT_EQ(output(), "");
+}
+
+TEST_F(EchoSessionTest, EndsWithTheTokenOfItsPeer) {
+  constexpr Duration kHolds = std::chrono::seconds{10};
+  EchoSession session{context_, {}, kNow, {.principal = {.until = io::wall_now() + kHolds}}};
+  EXPECT_LE(session.deadline(), kNow + kHolds);
+  session.on_time(kNow);
+  EXPECT_EQ(render(session, kNow), "");
+  session.on_time(kNow + kHolds);
+  EXPECT_THAT(render(session, kNow + kHolds), testing::HasSubstr("\x03\xf0your token has expired"));
 }
 
 TEST_F(EchoSessionTest, SpeaksDeflateWhereThatWasAgreed) {

@@ -7,7 +7,12 @@
 namespace seedance::server {
 
 void Host::tell_engine(engine::Event event) {
-  if (const auto* ready = std::get_if<engine::Ready>(&event)) ready_ = *ready;
+  if (const auto* ready = std::get_if<engine::Ready>(&event)) {
+    if (!ready_ || ready_->warnings != ready->warnings) {
+      for (const std::string& warning : ready->warnings) notices_.push_back("warning: " + warning);
+    }
+    ready_ = *ready;
+  }
   messages_.emplace_back(core::EngineEvent{model_, std::move(event)});
 }
 

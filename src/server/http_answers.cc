@@ -395,7 +395,7 @@ void HttpSession::upgrade(const wire::HttpRequest& request, TimePoint now) {
   upgrade_.place = *std::move(place);
   wire::append_upgrade_response(upgrade_.response, *agreed);
   if (is_echo) {
-    upgrade_.session = std::make_unique<EchoSession>(context_, agreed->deflate, now);
+    upgrade_.session = std::make_unique<EchoSession>(context_, agreed->deflate, now, caller_);
   } else {
     const auto subprotocol = agreed->protocol == api::kBinarySubprotocol ? api::Subprotocol::binary
                                                                          : api::Subprotocol::json;

@@ -9,9 +9,11 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/codec.h"
+#include "io/clock.h"
 #include "io/test_directory.h"
 #include "server/test_client.h"
 #include "text/codec.h"
@@ -78,6 +80,17 @@ class FakeProgram {
   const std::filesystem::path path_ = directory_.path();
 };
 
+// Looks until it is so, and not for ever.
+template <typename Condition>
+bool comes_true(const Condition& condition) {
+  const TimePoint end = io::now() + std::chrono::minutes{1};
+  while (!condition()) {
+    if (io::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 engine::Ready ready() {
   return {
       .context_tokens = 128, .sequences_max = 4, .vocabulary_size = 1, .timeline = {{"load", 1.5}}};
@@ -138,6 +151,21 @@ TEST(ProcessHost, ReportsWhatTheWorkerSays) {
   EXPECT_EQ(server.report().models.at(0).timeline, ready().timeline);
 }
 
+TEST(ProcessHost, TellsOnceWhatAWorkerWarnsOf) {
+  engine::Ready warning = ready();
+  warning.warnings = {"gpu_layers: 9 cannot be"};
+  const FakeProgram fake{warning, text::VocabularyReady{}};
+  TestServer server{config_for(fake)};
+  kill(fake.pid("worker"), SIGKILL);
+  server.wait_for_metric("seedance_engine_restarts_total", 1);
+  server.wait_for_metric("seedance_ready", 1);
+  server.server().stop();
+  server.server().stop();
+  EXPECT_TRUE(server.join());
+  EXPECT_EQ(std::ranges::count(server.notices(), "model tale: warning: gpu_layers: 9 cannot be"),
+            1);
+}
+
 TEST(ProcessHost, ListsAModelWithItsAdapters) {
   const FakeProgram fake{ready(), text::VocabularyReady{}};
   ServerConfig config = config_for(fake);
@@ -160,7 +188,10 @@ TEST(ProcessHost, KilledProcessesAreReplaced) {
   for (const auto* command : {"worker", "vocabulary"}) {
     const pid_t before = fake.pid(command);
     kill(before, SIGKILL);
-    while (fake.pid(command) == before || fake.pid(command) == 0) std::this_thread::yield();
+    ASSERT_TRUE(comes_true([&] {
+      const pid_t now = fake.pid(command);
+      return now != before && now != 0;
+    })) << command;
   }
   server.wait_for_metric("seedance_engine_restarts_total", 1);
   server.wait_for_metric("seedance_ready", 1);
@@ -213,7 +244,7 @@ TEST(ProcessHost, AVocabularyThatSaysNothingToAPromptIsReplaced) {
   const pid_t before = fake.pid("vocabulary");
   const auto answer = TestClient{server.port()}.post("/v1/completions", R"({"prompt":"x"})");
   EXPECT_EQ(answer.error_code(), "engine_failed");
-  while (fake.pid("vocabulary") == before) std::this_thread::yield();
+  ASSERT_TRUE(comes_true([&] { return fake.pid("vocabulary") != before; }));
   server.wait_for_metric("seedance_ready", 1);
 }
 
@@ -246,7 +277,7 @@ TEST(ProcessHost, AContextThatTheFirstWorkerChoseStays) {
   server.wait_for_metric("seedance_engine_restarts_total", 1);
   fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
   kill(fake.pid("worker"), SIGKILL);
-  while (fake.calls("worker").size() < 4) std::this_thread::yield();
+  ASSERT_TRUE(comes_true([&] { return fake.calls("worker").size() >= 4; }));
   auto calls = fake.calls("worker");
   calls.resize(4);
   EXPECT_THAT(calls,
@@ -264,7 +295,7 @@ TEST(ProcessHost, BeginsWithItsOwnSettingsAgainWhereTheChainIsSpent) {
   const TestServer server{config};
   fake.say(engine::Failed{"no room", engine::EndCause::out_of_memory});
   kill(fake.pid("worker"), SIGKILL);
-  while (fake.calls("worker").size() < 6) std::this_thread::yield();
+  ASSERT_TRUE(comes_true([&] { return fake.calls("worker").size() >= 6; }));
   fake.say(ready());
   server.wait_for_metric("seedance_ready", 1);
   auto calls = fake.calls("worker");

@@ -40,4 +40,9 @@ Problem turned_away(auth::Refusal why) {
   }
 }
 
+std::string_view close_reason(auth::Refusal why) {
+  return why == auth::Refusal::revoked ? "you may not come in any more with what you came in with"
+                                       : "your token has expired: connect with a new one";
+}
+
 }  // namespace seedance::server

@@ -8,6 +8,7 @@
 
 #include "base/prefetch.h"
 #include "io/clock.h"
+#include "server/turned_away.h"
 
 namespace seedance::server {
 namespace {
@@ -21,18 +22,12 @@ constexpr std::size_t kFinishedMax = 64;
 constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
 constexpr std::uint32_t kTurnMessages = 128;
 
-// When that time has come, by the other clock.
-TimePoint steady(WallTime at, TimePoint now) {
-  if (at == WallTime::max()) return kNever;
-  return now + std::max(at - io::wall_now(), WallTime::duration::zero());
-}
-
 }  // namespace
 
 WsSession::WsSession(EdgeContext& context, ConnectionId connection, api::Subprotocol subprotocol,
                      TimePoint now, std::optional<wire::WsDeflate> deflate, Caller caller)
     : context_(context),
-      valid_until_(steady(caller.principal.until, now)),
+      valid_until_(caller.valid_until(now)),
       active_at_(now),
       deflate_(deflate),
       socket_(context.config.limits.websocket, wire::WsRole::server, now),
@@ -173,11 +168,7 @@ void WsSession::turn_away(auth::Refusal why, TimePoint now) {
   context_.counters.count_refusal(why);
   context_.note(caller_, observe::AuditEvent::refuse, Route::websocket, {}, 0, auth::name(why));
   on_gone();
-  socket_.close(wire::CloseCode::policy,
-                why == auth::Refusal::revoked
-                    ? "you may not come in any more with what you came in with"
-                    : "your token has expired: connect with a new one",
-                now);
+  socket_.close(wire::CloseCode::policy, close_reason(why), now);
   take_messages(now);
 }
 

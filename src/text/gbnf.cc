@@ -369,6 +369,7 @@ class Parser {
               std::optional<std::uint32_t> max) {
     Sequence repeated(sequence.begin() + static_cast<std::ptrdiff_t>(symbol), sequence.end());
     sequence.resize(symbol);
+    elements_ -= repeated.size();  // Counted anew, wherever they come to stand.
     const Element one = repeated.size() == 1 ? repeated.front() : as_rule({std::move(repeated)});
     for (std::uint32_t i = 0; i < min && !failed(); ++i) push(sequence, one);
     std::optional<Element> rest;

@@ -96,6 +96,31 @@ TEST(Gbnf, RepetitionsAreBounded) {
   EXPECT_THAT(parsed("root ::= \"abc\"{2}{2000}{1,2}").rules, testing::SizeIs(testing::Le(5U)));
 }
 
+TEST(Gbnf, EveryElementCountsOnce) {
+  const auto with_literal = [](const std::string& before, std::size_t characters) {
+    return "root ::= " + before + " \"" + std::string(characters, 'b') + "\"";
+  };
+  constexpr std::size_t kLeft = kGrammarElementsMax - 1;  // Beside the end of the rule.
+  std::string ten;
+  for (int i = 0; i < 10; ++i) ten += " \"a\"{2000}";
+  // Each is a rule of three elements and an end, and so many times its name.
+  std::string literals;
+  for (int i = 0; i < 10; ++i) literals += " \"aaa\"{2000}";
+  // The last time takes three: nothing is behind it.
+  const std::string open = "\"a\"{1,1001}";
+  for (const auto& [before, elements] : {std::pair{std::string{}, 0},
+                                         {ten, 20'000},
+                                         {literals, 20'040},
+                                         {open, 1 + 3999 + 1},
+                                         {std::string{"\"a\"*"}, 4 + 1}}) {
+    const std::size_t rest = kLeft - static_cast<std::size_t>(elements);
+    EXPECT_TRUE(parse_gbnf(with_literal(before, rest))) << before;
+    EXPECT_THAT(problem(with_literal(before, rest + 1)),
+                testing::HasSubstr("more than 65536 elements"))
+        << before;
+  }
+}
+
 TEST(Gbnf, GroupsAreBounded) {
   const auto nested = [](std::size_t depth) {
     return "root ::= " + std::string(depth, '(') + "\"a\"" + std::string(depth, ')');

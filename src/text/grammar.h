@@ -12,7 +12,7 @@
 
 namespace seedance::text {
 
-inline constexpr std::size_t kGrammarElementsMax = 64U << 10;  // Repetitions written out.
+inline constexpr std::size_t kGrammarElementsMax = 64U << 10;  // With the ends of alternatives.
 inline constexpr std::size_t kGrammarDepthMax = 64;            // Of groups in groups.
 inline constexpr std::uint32_t kGrammarRepeatsMax = 2000;      // Counted ones, of one symbol.
 

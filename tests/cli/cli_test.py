@@ -214,6 +214,17 @@ class Fit(Directory):
         few = json.loads(self.fit("--json", "--ctx-size", "2048", "--memory", "200", MODEL).stdout)
         self.assertTrue(few["fits"])
         self.assertTrue(0 < few["streams"] < 64, few)
+        text = self.fit("--ctx-size", "2048", "--memory", "200", MODEL).stdout
+        self.assertIn(f"it fits, and a tenth of what is available is left; all of that has room "
+                      f"for {few['streams_max']} streams of 2048 tokens\n", text)
+        self.assertGreater(few["streams_max"], few["streams"])
+
+    def test_says_what_is_asked_for_in_vain(self):
+        result = self.fit("--gpu-layers", "20", "--ctx-size", "4096", "--kv-tokens", "3000", MODEL)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("ctx_size: 4096 tokens of a stream cannot be: kv_tokens has room for 3000",
+                      result.stderr)
+        self.assertIn("ctx_size: of 3000 tokens the model was trained for 2048", result.stderr)
 
     def test_says_of_any_room_what_it_takes(self):
         result = self.fit("--json", "--kv-tokens", "1000000000", "--memory", "1000", MODEL)
@@ -254,10 +265,12 @@ class Version(unittest.TestCase):
         self.assertRegex(run("version").stdout, r"^seedance \d+\.\d+\.\d+\nllama.cpp \S+")
         self.assertEqual(set(json.loads(run("version", "--json").stdout)),
                          {"seedance", "llama_cpp"})
+        self.assertEqual(run("--version").stdout, run("version").stdout)
+        self.assertEqual(run("--version").returncode, 0)
 
     def test_help_ends_well(self):
-        for arguments in (["--help"], ["serve", "--help"], ["chat", "--help"], ["init", "--help"],
-                          ["bench", "--help"], ["fit", "--help"],
+        for arguments in (["--help"], ["-h"], ["serve", "--help"], ["chat", "--help"],
+                          ["init", "--help"], ["bench", "--help"], ["fit", "--help"],
                           ["journal", "--help"], ["journal", "verify", "--help"],
                           ["keys", "--help"], ["keys", "add", "--help"]):
             result = run(*arguments)
@@ -713,6 +726,7 @@ class Bench(Server):
         for arguments, word in ((["--api", "soap"], "--api"), (["--slo", "ttft"], "--slo"),
                                 (["--rate", "5", "--concurrency", "5"], "--rate"),
                                 (["--rate", "0"], "--rate"), (["--duration", "5"], "--duration"),
+                                (["--max-tokens", "2147483648"], "--max-tokens"),
                                 (["--warmup", "soon"], "--warmup"), (["--extra", "[]"], "--extra"),
                                 (["--requests", "4", "--warmup", "4"], "--warmup"),
                                 (["--prompt-tokens", "9:1"], "--prompt-tokens"),

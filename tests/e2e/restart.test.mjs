@@ -285,6 +285,19 @@ test('a server that is told to stop itself takes the supervisor along', async ()
   rmSync(server.home, { recursive: true });
 });
 
+test('every process has the name of the program', async () => {
+  const server = await Server.demo();
+  const pids = [server.process.pid, server.pid, ...server.children('worker'),
+    ...server.children('vocabulary')];
+  assert.equal(pids.length, 4);
+  for (const pid of pids) {
+    assert.equal(readFileSync(`/proc/${pid}/comm`, 'utf8'), 'seedance\n');
+    assert.match(readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
+      /^(.*\/)?seedance\0(serve|worker|vocabulary)\0/);
+  }
+  assert.equal(await server.stop(), 0);
+});
+
 test('without a supervisor there is one process', async () => {
   const server = await Server.start(...script, '--no-supervisor');
   assert.equal(server.pid, undefined);
