@@ -76,7 +76,7 @@ def middle(values):
 
 def number(value):
     """Three digits that count, and no exponent."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def figure(values):

@@ -38,6 +38,7 @@ class Figures(unittest.TestCase):
 
     def test_one_has_no_spread_and_none_is_a_dash(self):
         self.assertEqual(figure([12.345]), "12.3")
+        self.assertEqual(figure([999.6]), "1,000")
         self.assertEqual(figure([]), "-")
 
     def test_of_repetitions_are_kept_by_whose_they_are(self):
