@@ -207,7 +207,7 @@ std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t 
   const json::value* value = find(name);
   if (value == nullptr) return std::nullopt;
   const auto number = as_integer(*value);
-  if (number && *number >= low && *number <= high) return *number;
+  if (number && *number >= low && *number <= high) return number;
   const auto given = as_number(*value);
   refuse(name, fmt::format("must be an integer from {} to {}{}", low, high,
                            given ? fmt::format(", not {}", *given) : ""));
